@@ -1,0 +1,3 @@
+//! The `kelda` binary.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The storage engine of Kelda: write-ahead log, caches, upload, recovery, reads.

@@ -1,0 +1,10 @@
+//! Every byte layout that Kelda stores or speaks: records, WAL, objects, commands, snapshots, limits.
+//!
+//! Owns encodings and the plain data they carry. Guarantees that what decodes was checksummed and is within
+//! the limits. Never does I/O, never reads a clock, has no `async fn`.
+
+pub mod ids;
+
+pub use ids::{
+    ClusterId, Epoch, NodeId, ObjectId, Offset, SessionEpoch, SessionId, StreamId, Timestamp, TransferId,
+};

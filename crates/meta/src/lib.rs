@@ -1,0 +1,1 @@
+//! The deterministic metadata machine of Kelda: commands, state, queries, invariants.

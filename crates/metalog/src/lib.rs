@@ -1,0 +1,1 @@
+//! Orders, persists and tails the metadata commands of Kelda and publishes views.

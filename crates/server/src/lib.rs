@@ -1,0 +1,1 @@
+//! Front ends, configuration and assembly of a Kelda node.

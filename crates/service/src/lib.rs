@@ -1,0 +1,1 @@
+//! Named streams as every front end of Kelda calls them.

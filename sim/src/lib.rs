@@ -1,0 +1,1 @@
+//! Deterministic simulation, checkers, end-to-end tests and tidiness of Kelda.
