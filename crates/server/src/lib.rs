@@ -1,1 +1,5 @@
 //! Front ends, configuration and assembly of a Kelda node.
+
+pub mod duration;
+pub mod http;
+pub mod time;
