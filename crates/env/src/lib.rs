@@ -1,1 +1,28 @@
-//! The only door to the outside: clock, randomness, disk, object store, tasks; real and simulated.
+//! The only door to the outside: clock, randomness, tasks, disk and object store; real and simulated.
+//!
+//! Owns every call to the system clock, timers, the system's randomness, `std::fs` and a concrete object store;
+//! everything above is handed an [`Env`] and a [`Store`]. Guarantees that the real and the simulated versions answer
+//! one contract suite alike (`tests/it`). Never knows what is stored through it.
+
+mod clock;
+mod disk;
+mod disk_error;
+mod env;
+pub mod fault;
+mod random;
+pub mod real;
+pub mod sim;
+mod store;
+mod store_error;
+mod tasks;
+
+pub use clock::{Clock, Elapsed, timeout};
+pub use disk::{Disk, DiskFile, LockGuard, OpenMode, Place, Space};
+pub use disk_error::{DiskError, DiskOp};
+pub use env::Env;
+pub use fault::{FaultDisk, Faults};
+pub use random::Random;
+pub use real::{LocalStore, RealClock, RealDisk, RealRandom, RealTasks};
+pub use store::{Adopted, ObjectInfo, Store, check_key};
+pub use store_error::{StoreError, StoreOp};
+pub use tasks::{TaskEnd, TaskHandle, Tasks};

@@ -1,0 +1,355 @@
+//! Objects as files of the host's file system: owns the directory of the store. Guarantees that what is acknowledged
+//! survives a loss of power, where `object_store` alone leaves holes (`docs/decisions/local-store-durability.md`). Never
+//! shares its directory with a writer in another process.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::TryStreamExt;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path as ObjectPath;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode};
+use parking_lot::Mutex;
+use rustix::io::Errno;
+
+use super::disk::RealDisk;
+use crate::disk_error::{Class, classify};
+use crate::{Adopted, Disk, DiskError, ObjectInfo, Place, Store, StoreError, StoreOp, check_key};
+
+/// The directories that are known to be durable are remembered up to this number; beyond it they are synced again.
+const MAX_KNOWN_DIRECTORIES: usize = 4096;
+
+/// A directory of the host's file system as an object store.
+pub struct LocalStore {
+    files: LocalFileSystem,
+    root: PathBuf,
+    known: Arc<Mutex<BTreeSet<PathBuf>>>,
+    failed: Arc<OnceLock<String>>,
+}
+
+impl LocalStore {
+    /// The directory `root` as a store; it is created when missing, durably.
+    ///
+    /// # Errors
+    /// The directory cannot be created or opened.
+    pub fn open(root: &Path) -> Result<LocalStore, DiskError> {
+        RealDisk::open(root)?;
+        let name = root.display().to_string();
+        let failed = |error| DiskError::from_io(&name, crate::DiskOp::Open, error);
+        let root = root.canonicalize().map_err(failed)?;
+        let files =
+            LocalFileSystem::new_with_prefix(&root).map_err(|error| failed(io::Error::other(error)))?;
+        Ok(LocalStore { files: files.with_fsync(true), root, known: Arc::default(), failed: Arc::default() })
+    }
+
+    /// Removes what puts that a crash interrupted left behind and answers how many files that were. Only for the one
+    /// process that owns the directory, before its first put.
+    ///
+    /// # Errors
+    /// A directory cannot be read or a file not be removed.
+    pub async fn remove_leftovers(&self) -> Result<u64, StoreError> {
+        let root = self.root.clone();
+        blocking("", StoreOp::List, move || {
+            remove_staged(&root).map_err(|error| failure("", StoreOp::Delete, error))
+        })
+        .await
+    }
+
+    /// Refuses writes after the medium failed to make something durable.
+    fn writable(&self, key: &str, op: StoreOp) -> Result<(), StoreError> {
+        match self.failed.get() {
+            Some(detail) => Err(StoreError::SyncFailed { key: key.to_owned(), op, detail: detail.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// What a failed write means. An error of the medium leaves it open whether a directory entry that can be seen is
+    /// durable, and asking again would answer "exists": so the store takes no more writes.
+    fn failed_write(&self, key: &str, op: StoreOp, error: StoreError) -> StoreError {
+        let StoreError::Failed { source, .. } = &error else { return error };
+        let tame = [
+            Errno::MFILE,
+            Errno::NFILE,
+            Errno::NOMEM,
+            Errno::INTR,
+            Errno::NAMETOOLONG,
+            Errno::NOTDIR,
+            Errno::ISDIR,
+            Errno::MLINK,
+            Errno::XDEV,
+            Errno::OPNOTSUPP,
+            Errno::ROFS,
+            Errno::ACCESS,
+            Errno::PERM,
+            Errno::NOENT,
+        ];
+        match io_cause(&**source).and_then(io::Error::raw_os_error) {
+            Some(code) if !tame.contains(&Errno::from_raw_os_error(code)) => {
+                self.sync_failed(key, op, source.to_string())
+            }
+            _ => error,
+        }
+    }
+
+    fn sync_failed(&self, key: &str, op: StoreOp, detail: String) -> StoreError {
+        let detail = self.failed.get_or_init(|| detail).clone();
+        tracing::error!(key, %op, %detail, "the store's medium failed; no more writes");
+        StoreError::SyncFailed { key: key.to_owned(), op, detail }
+    }
+
+    /// Makes the directory of an object exist, durably with all of its ancestors.
+    async fn ensure_parent(&self, key: &str, op: StoreOp) -> Result<(), StoreError> {
+        let levels: Vec<PathBuf> = self.levels(key);
+        let (known, root) = (self.known.clone(), self.root.clone());
+        if levels.last().is_none_or(|dir| known.lock().contains(dir)) {
+            return Ok(());
+        }
+        let name = key.to_owned();
+        let made = blocking(key, op, move || {
+            for dir in &levels {
+                match std::fs::create_dir(dir) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                        return Err(failure(&name, op, error));
+                    }
+                    _ => {}
+                }
+                sync_parent(dir, &root).map_err(|error| failure(&name, op, error))?;
+            }
+            let mut known = known.lock();
+            if known.len() + levels.len() > MAX_KNOWN_DIRECTORIES {
+                known.clear();
+            }
+            known.extend(levels);
+            Ok(())
+        });
+        made.await.map_err(|error| self.failed_write(key, op, error))
+    }
+
+    /// The directories between the root and the object, the outermost first.
+    fn levels(&self, key: &str) -> Vec<PathBuf> {
+        key.match_indices('/').map(|(at, _)| self.root.join(&key[..at])).collect()
+    }
+
+    /// Syncs the directory that holds an object.
+    async fn sync_entry(&self, key: &str, op: StoreOp) -> Result<(), StoreError> {
+        let (path, root, name) = (self.root.join(key), self.root.clone(), key.to_owned());
+        let synced = blocking(key, op, move || match sync_parent(&path, &root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other.map_err(|error| failure(&name, op, error)),
+        });
+        synced.await.map_err(|error| self.failed_write(key, op, error))
+    }
+
+    async fn write(&self, key: &str, body: Bytes, mode: PutMode, op: StoreOp) -> Result<(), StoreError> {
+        check_key(key)?;
+        self.writable(key, op)?;
+        self.ensure_parent(key, op).await?;
+        match self.files.put_opts(&ObjectPath::from(key), body.into(), mode.into()).await {
+            Ok(_) => Ok(()),
+            Err(error) => self.refused(key, op, store_error(key, op, error)).await,
+        }
+    }
+
+    /// The answer to a write that failed. Whoever reads "exists" may take it for durable, so it is made so first.
+    async fn refused(&self, key: &str, op: StoreOp, error: StoreError) -> Result<(), StoreError> {
+        if error.is_already_exists() {
+            self.sync_entry(key, op).await?;
+        }
+        Err(self.failed_write(key, op, error))
+    }
+
+    /// Gives the file `from` a second name; `false` when the file system cannot.
+    async fn link(&self, from: PathBuf, key: &str) -> Result<bool, StoreError> {
+        let (to, name) = (self.root.join(key), key.to_owned());
+        blocking(key, StoreOp::Adopt, move || match std::fs::hard_link(from, to) {
+            Ok(()) => Ok(true),
+            Err(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
+                Some(Errno::XDEV | Errno::PERM | Errno::MLINK | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
+                _ => Err(failure(&name, StoreOp::Adopt, error)),
+            },
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Store for LocalStore {
+    async fn put_if_absent(&self, key: &str, body: Bytes) -> Result<(), StoreError> {
+        self.write(key, body, PutMode::Create, StoreOp::Put).await
+    }
+
+    async fn put(&self, key: &str, body: Bytes) -> Result<(), StoreError> {
+        self.write(key, body, PutMode::Overwrite, StoreOp::Put).await
+    }
+
+    async fn get(&self, key: &str) -> Result<Bytes, StoreError> {
+        check_key(key)?;
+        let failed = |error| store_error(key, StoreOp::Get, error);
+        self.files.get(&ObjectPath::from(key)).await.map_err(failed)?.bytes().await.map_err(failed)
+    }
+
+    async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Bytes, StoreError> {
+        check_key(key)?;
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let wanted = range.end - range.start;
+        let answer = self.files.get_range(&ObjectPath::from(key), range.clone()).await;
+        match answer.map_err(|error| store_error(key, StoreOp::Get, error)) {
+            Ok(bytes) if bytes.len() as u64 == wanted => Ok(bytes),
+            Err(error) if error.is_not_found() => Err(error),
+            other => match self.head(key).await? {
+                Some(len) if len < range.end => Err(StoreError::OutOfRange {
+                    key: key.to_owned(),
+                    start: range.start,
+                    end: range.end,
+                    len,
+                }),
+                _ => Err(other
+                    .err()
+                    .unwrap_or_else(|| StoreError::failed(key, StoreOp::Get, "a short answer"))),
+            },
+        }
+    }
+
+    async fn head(&self, key: &str) -> Result<Option<u64>, StoreError> {
+        check_key(key)?;
+        match self
+            .files
+            .head(&ObjectPath::from(key))
+            .await
+            .map_err(|error| store_error(key, StoreOp::Head, error))
+        {
+            Ok(meta) => Ok(Some(meta.size)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn delete(&self, key: &str) -> Result<(), StoreError> {
+        check_key(key)?;
+        self.writable(key, StoreOp::Delete)?;
+        let answer = self.files.delete(&ObjectPath::from(key)).await;
+        match answer.map_err(|error| store_error(key, StoreOp::Delete, error)) {
+            // A missing object too: the sync of an earlier delete may have been cut short.
+            Ok(()) | Err(StoreError::NotFound { .. }) => self.sync_entry(key, StoreOp::Delete).await,
+            Err(error) => Err(self.failed_write(key, StoreOp::Delete, error)),
+        }
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>, StoreError> {
+        let within = match prefix {
+            "" => None,
+            _ => Some(crate::store::check_prefix(prefix)?).map(ObjectPath::from),
+        };
+        let found = self.files.list(within.as_ref()).try_collect::<Vec<_>>().await;
+        let found = found.map_err(|error| store_error(prefix, StoreOp::List, error))?;
+        let mut objects: Vec<ObjectInfo> =
+            found.into_iter().map(|meta| ObjectInfo { key: meta.location.into(), len: meta.size }).collect();
+        objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        Ok(objects)
+    }
+
+    async fn adopt(&self, disk: &dyn Disk, path: &str, key: &str) -> Result<Adopted, StoreError> {
+        check_key(key)?;
+        self.writable(key, StoreOp::Adopt)?;
+        self.ensure_parent(key, StoreOp::Adopt).await?;
+        if let Place::Host(file) = disk.place(path) {
+            match self.link(file, key).await {
+                Ok(true) => {
+                    self.sync_entry(key, StoreOp::Adopt).await?;
+                    return Ok(Adopted::Linked);
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    self.refused(key, StoreOp::Adopt, error).await?;
+                }
+            }
+        }
+        let body = disk.read(path).await.map_err(|error| crate::store::adopt_error(key, error))?;
+        self.write(key, body, PutMode::Create, StoreOp::Adopt).await?;
+        Ok(Adopted::Copied)
+    }
+}
+
+/// Syncs the directory that holds `path`, unless that lies outside the store.
+fn sync_parent(path: &Path, root: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(dir) if dir.starts_with(root) => std::fs::File::open(dir)?.sync_all(),
+        _ => Ok(()),
+    }
+}
+
+/// Runs file operations where they may block.
+async fn blocking<T, F>(key: &str, op: StoreOp, work: F) -> Result<T, StoreError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> Result<T, StoreError> + Send + 'static,
+{
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => match runtime.spawn_blocking(work).await {
+            Ok(result) => result,
+            Err(error) => Err(StoreError::failed(key, op, error)),
+        },
+        Err(_) => work(),
+    }
+}
+
+/// The error of the file system in a chain of causes.
+fn io_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        match error.downcast_ref::<io::Error>() {
+            Some(found) => return Some(found),
+            None => cause = error.source(),
+        }
+    }
+    None
+}
+
+fn failure(key: &str, op: StoreOp, error: io::Error) -> StoreError {
+    let named = key.to_owned();
+    match classify(&error) {
+        Class::Full => StoreError::Full { key: named, op, detail: error.to_string() },
+        Class::NotFound => StoreError::NotFound { key: named },
+        Class::Exists => StoreError::AlreadyExists { key: named },
+        Class::ReadOnly | Class::Other => StoreError::failed(key, op, error),
+    }
+}
+
+fn store_error(key: &str, op: StoreOp, error: object_store::Error) -> StoreError {
+    let named = key.to_owned();
+    match error {
+        object_store::Error::NotFound { .. } => StoreError::NotFound { key: named },
+        object_store::Error::AlreadyExists { .. } => StoreError::AlreadyExists { key: named },
+        other => match io_cause(&other) {
+            Some(cause) if classify(cause) == Class::Full => {
+                StoreError::Full { key: named, op, detail: cause.to_string() }
+            }
+            _ => StoreError::failed(key, op, other),
+        },
+    }
+}
+
+/// Removes the files that `object_store` writes to before it gives them their name: `<name>#<digits>`.
+fn remove_staged(dir: &Path) -> io::Result<u64> {
+    let mut removed = 0;
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_dir() {
+            removed += remove_staged(&entry.path())?;
+        } else if name.rsplit_once('#').is_some_and(|(_, digits)| digits.bytes().all(|b| b.is_ascii_digit()))
+        {
+            std::fs::remove_file(entry.path())?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
