@@ -3,18 +3,28 @@
 //! Owns encodings and the plain data they carry. Guarantees that what decodes was checksummed and is within
 //! the limits. Never does I/O, never reads a clock, has no `async fn`.
 
+pub mod command;
+pub mod fault;
 pub mod header;
 pub mod ids;
 pub mod limits;
+pub mod logentry;
 pub mod name;
+pub mod outcome;
 pub mod record;
+pub mod rejection;
+pub mod rows;
 pub mod wire;
 
+pub use command::Command;
 pub use header::{Header, Headers, Value};
 pub use ids::{
     ClusterId, Epoch, NodeId, ObjectId, Offset, SessionEpoch, SessionId, StreamId, Timestamp, TransferId,
 };
 pub use limits::LimitError;
+pub use logentry::LogEntry;
 pub use name::{NameError, StreamName};
+pub use outcome::Outcome;
 pub use record::{Record, StoredRecord};
+pub use rejection::Rejection;
 pub use wire::DecodeError;
