@@ -27,4 +27,4 @@ pub use name::{NameError, StreamName};
 pub use outcome::Outcome;
 pub use record::{Record, StoredRecord};
 pub use rejection::Rejection;
-pub use wire::DecodeError;
+pub use wire::{DecodeError, NewerVersion};

@@ -24,13 +24,31 @@ pub struct DecodeError {
     pub at: u64,
     /// What was found and what would be right.
     pub detail: Cow<'static, str>,
+    /// Set when the layout is of a version that this software does not know yet: the bytes are not damaged.
+    pub newer: Option<NewerVersion>,
+}
+
+/// A layout version beyond the newest that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewerVersion {
+    /// The version found.
+    pub found: u32,
+    /// The newest version known.
+    pub known: u32,
 }
 
 impl DecodeError {
     /// An error at byte `at` of what is called `what`.
     #[must_use]
     pub fn new(what: &'static str, at: u64, detail: impl Into<Cow<'static, str>>) -> DecodeError {
-        DecodeError { what, at, detail: detail.into() }
+        DecodeError { what, at, detail: detail.into(), newer: None }
+    }
+
+    /// The error for what was written in version `found` by newer software, where `known` is the newest known.
+    #[must_use]
+    pub fn newer(what: &'static str, at: u64, found: u32, known: u32) -> DecodeError {
+        let detail = format!("it has version {found}, this software knows up to {known}: use a newer one");
+        DecodeError { newer: Some(NewerVersion { found, known }), ..DecodeError::new(what, at, detail) }
     }
 }
 
