@@ -1,0 +1,8 @@
+//! Tests of the metadata log: the contract every backend keeps, what is special to one, and the log on top.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod backends;
+mod contract;
+mod memory_steps;
+mod sqlite_file;
