@@ -207,4 +207,32 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
+
+    /// A layout version of 8 bits that must be `known`.
+    ///
+    /// # Errors
+    /// When it is not; [`DecodeError::newer`] when it is a later one.
+    pub fn version_u8(&mut self, known: u8) -> Result<(), DecodeError> {
+        let found = self.u8()?;
+        self.check_version(u32::from(found), u32::from(known))
+    }
+
+    /// A layout version of 16 bits that must be `known`.
+    ///
+    /// # Errors
+    /// When it is not; [`DecodeError::newer`] when it is a later one.
+    pub fn version_u16(&mut self, known: u16) -> Result<(), DecodeError> {
+        let found = self.u16()?;
+        self.check_version(u32::from(found), u32::from(known))
+    }
+
+    fn check_version(&self, found: u32, known: u32) -> Result<(), DecodeError> {
+        if found > known {
+            return Err(DecodeError::newer(self.what, self.at as u64, found, known));
+        }
+        if found < known {
+            return Err(self.error(format!("version {found} found, {known} is the oldest known")));
+        }
+        Ok(())
+    }
 }

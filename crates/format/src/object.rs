@@ -1,0 +1,15 @@
+//! Objects: immutable files of records in the store. Owns the object header, the footer and who may read what
+//! with which context; guarantees that a footer of another cluster is told apart; never knows the store.
+//!
+//! An object is either a *segment* (a WAL segment as it was written) or *packed* (an object header and blocks);
+//! both are followed by an index and, as the last bytes, the footer.
+
+mod footer;
+mod index;
+mod packed;
+mod walk;
+
+pub use footer::{FOOTER_BYTES, Footer, ObjectKind, ObjectSource};
+pub use index::{Extent, IndexBuilder, ObjectIndex, StreamIndex};
+pub use packed::{OBJECT_HEADER_BYTES, PackedWriter, decode_object_header};
+pub use walk::{Walk, walk_blocks};

@@ -1,0 +1,90 @@
+//! Packed objects: owns their header and the writing of blocks one after the other, guarantees that the result
+//! is a complete object, never decides which blocks belong together.
+
+use bytes::Bytes;
+
+use super::{IndexBuilder, ObjectIndex, ObjectSource};
+use crate::block::Block;
+use crate::codec::Codec;
+use crate::ids::ClusterId;
+use crate::wire::{DecodeError, Reader, crc, put_u16, put_u32};
+
+/// Bytes of a packed object's header; the first block follows directly.
+pub const OBJECT_HEADER_BYTES: usize = 40;
+
+const MAGIC: [u8; 8] = *b"KELDAOBJ";
+const VERSION: u16 = 1;
+
+fn encode_object_header(cluster: ClusterId, out: &mut Vec<u8>) {
+    let before = out.len();
+    out.extend_from_slice(&MAGIC);
+    put_u16(out, VERSION);
+    out.extend_from_slice(&[0; 6]);
+    out.extend_from_slice(&cluster.0);
+    put_u32(out, 0);
+    let sum = crc(&out[before..]);
+    put_u32(out, sum);
+}
+
+/// Reads the header at the beginning of a packed object; returns whose it is.
+///
+/// # Errors
+/// When it is damaged or of a later version.
+pub fn decode_object_header(bytes: &[u8]) -> Result<ClusterId, DecodeError> {
+    let mut reader = Reader::new(bytes, "object header");
+    let whole = reader.clone().take(OBJECT_HEADER_BYTES)?;
+    if reader.array::<8>()? != MAGIC {
+        return Err(reader.error("no packed object begins here"));
+    }
+    reader.version_u16(VERSION)?;
+    let (summed, sum) = whole.split_at(OBJECT_HEADER_BYTES - 4);
+    if crc(summed).to_le_bytes() != sum {
+        return Err(reader.error("checksum mismatch"));
+    }
+    reader.zeros(6)?;
+    let cluster = ClusterId(reader.array()?);
+    reader.zeros(4)?;
+    Ok(cluster)
+}
+
+/// Writes a packed object.
+#[derive(Debug)]
+pub struct PackedWriter {
+    cluster: ClusterId,
+    codec: Codec,
+    out: Vec<u8>,
+    index: IndexBuilder,
+}
+
+impl PackedWriter {
+    /// An object without blocks; those that come are compressed with `codec` where that is smaller.
+    #[must_use]
+    pub fn new(cluster: ClusterId, codec: Codec) -> PackedWriter {
+        let mut out = Vec::new();
+        encode_object_header(cluster, &mut out);
+        PackedWriter { cluster, codec, out, index: IndexBuilder::new() }
+    }
+
+    /// Adds a block. Those of one stream come one after the other, in the order of their offsets.
+    pub fn push(&mut self, block: &Block) {
+        let position = self.out.len() as u64;
+        let length = block.encode_into(&mut self.out, self.cluster, self.codec);
+        self.index.add(block, position, length as u64);
+    }
+
+    /// Bytes written so far, index and footer not included.
+    #[must_use]
+    pub fn byte_len(&self) -> u64 {
+        self.out.len() as u64
+    }
+
+    /// Completes the object.
+    #[must_use]
+    pub fn finish(self) -> (Bytes, ObjectIndex) {
+        let PackedWriter { cluster, mut out, index, .. } = self;
+        let index = index.finish(ObjectSource::Packed(cluster));
+        let trailer = index.encode_trailer(out.len() as u64);
+        out.extend_from_slice(&trailer);
+        (out.into(), index)
+    }
+}
