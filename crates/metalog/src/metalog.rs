@@ -12,7 +12,7 @@ use kelda_meta::{Meta, Outcome, ProposeError, State};
 use tokio::sync::{mpsc, watch};
 
 use crate::config::{MAX_QUEUED, MetaLogConfig};
-use crate::driver::{Driver, EnvHandle, Snapshots};
+use crate::driver::{Driver, Snapshots};
 use crate::health::Health;
 use crate::open::{Loaded, OpenError, load};
 use crate::proposal::{Proposal, Ticket};
@@ -64,7 +64,7 @@ impl MetaLog {
         let (queue, proposals) = mpsc::channel(MAX_QUEUED);
         let (closing, closed) = watch::channel(false);
         let driver = Driver {
-            env: EnvHandle(env.clone()),
+            env: env.clone(),
             store,
             shared: Arc::clone(&shared),
             replica,

@@ -38,7 +38,7 @@ impl Driver {
                 }
                 Err(LogError::Truncated { .. }) => {
                     let newer = install_newest(
-                        &self.env.0,
+                        &self.env,
                         &self.store,
                         Some(&self.shared),
                         Some(self.replica.cluster()),
@@ -49,7 +49,7 @@ impl Driver {
                     self.snapshots.installed(&self.shared, &self.replica, newer.bytes);
                 }
                 Err(LogError::Unavailable(reason)) => {
-                    retry.wait(&self.env.0, Some(&self.shared), &reason).await;
+                    retry.wait(&self.env, Some(&self.shared), &reason).await;
                     continue;
                 }
                 Err(error @ (LogError::Damaged(_) | LogError::Newer { .. })) => {

@@ -32,7 +32,7 @@ impl Driver {
             cluster: self.replica.cluster(),
             session,
             flush: session.map_or(0, |_| self.next_flush()),
-            nonce: Nonce(self.env.0.random.nonce()),
+            nonce: Nonce(self.env.random.nonce()),
             commands,
         };
         // On an error the answers are dropped, and a dropped answer means "unknown" to who waits for it.
@@ -70,7 +70,7 @@ impl Driver {
                 }
                 Err(error @ (AppendError::Failed(_) | AppendError::Unknown(_))) => {
                     doubtful = Some(index);
-                    retry.wait(&self.env.0, Some(&self.shared), &error.to_string()).await;
+                    retry.wait(&self.env, Some(&self.shared), &error.to_string()).await;
                 }
                 Err(error @ (AppendError::Broken(_) | AppendError::Hole { .. })) => {
                     return Err(Stop::Log(error.to_string()));

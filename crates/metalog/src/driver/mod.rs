@@ -21,9 +21,8 @@ pub(crate) use catch_up::{Installed, install_newest, quarantine};
 pub(crate) use snapshots::Snapshots;
 
 /// What the task needs.
-#[derive(Debug)]
 pub(crate) struct Driver {
-    pub(crate) env: EnvHandle,
+    pub(crate) env: Env,
     pub(crate) store: Arc<dyn LogStore>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) replica: Replica,
@@ -68,9 +67,9 @@ impl Driver {
                 }
                 Next::Flush(first) => self.flush_with(first).await?,
                 Next::News => self.catch_up(None).await.map(drop)?,
-                Next::Snapshot(finished) => self.snapshots.finished(&self.env.0, &self.shared, finished),
+                Next::Snapshot(finished) => self.snapshots.finished(&self.env, &self.shared, finished),
             }
-            self.snapshots.start_if_due(&self.env.0, &self.store, &self.replica);
+            self.snapshots.start_if_due(&self.env, &self.store, &self.replica);
         }
     }
 
@@ -92,15 +91,5 @@ impl Driver {
             batch.push(proposal);
         }
         self.flush(batch).await
-    }
-}
-
-/// The environment, with a `Debug` that says nothing.
-#[derive(Clone)]
-pub(crate) struct EnvHandle(pub(crate) Env);
-
-impl std::fmt::Debug for EnvHandle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Env")
     }
 }
