@@ -86,12 +86,9 @@ wire_enum! {
             /// How many are allowed.
             max: u64,
         },
-        /// A deadline for a stream whose expiry is not sliding.
-        #[error("the stream's expiry is not sliding, so it has no deadline to persist")]
-        12 => NoSlidingDeadline,
         /// An input of a compaction that is not referenced any more (P13).
         #[error("object {object} is not referenced at {base} any more")]
-        13 => InputGone {
+        12 => InputGone {
             /// The base offset.
             base: Offset,
             /// The object.
@@ -99,7 +96,7 @@ wire_enum! {
         },
         /// A compaction that does not replace all of what it removes.
         #[error("the inputs cover {start} to {end}, and what replaces them does not")]
-        14 => NotReplaced {
+        13 => NotReplaced {
             /// Where the inputs start.
             start: Offset,
             /// Where they end.
@@ -107,7 +104,15 @@ wire_enum! {
         },
         /// A part without references where there have to be some.
         #[error("it has no references")]
-        15 => NoRefs,
+        14 => NoRefs,
+        /// A reference to more bytes than an object can have.
+        #[error("the reference at {base} is to {bytes} bytes, more than an object can have")]
+        15 => RefBytes {
+            /// Its base.
+            base: Offset,
+            /// Its bytes.
+            bytes: u64,
+        },
     }
 
     /// What a limit is about.
@@ -137,5 +142,7 @@ wire_enum! {
         11 => ValueBytes,
         /// Objects of one command.
         12 => Objects,
+        /// Bytes of an object.
+        13 => ObjectBytes,
     }
 }

@@ -1,32 +1,24 @@
-//! What commands do: owns the way from a command to the file of its noun, the feature level and the table of
-//! flushes. Guarantees that a rejected command changes nothing and that no flush is applied twice (P21).
-//! Never asks a clock, never rolls a die.
+//! What commands do: owns the way from a command to the file of its noun, and the feature level. Guarantees
+//! that a rejected command changes nothing: every file checks first and acts afterwards. Never asks a clock,
+//! never rolls a die.
 
-use kelda_format::rows::CommandResult;
-use kelda_format::{ClusterId, LogEntry};
+mod commit;
+mod compact;
+mod entry;
+mod flush;
+mod key;
+mod limit;
+mod node;
+mod object;
+mod place;
+mod remove;
+mod session;
+mod stream;
+mod transfer;
+
+pub use flush::ApplyError;
 
 use crate::{Command, Outcome, Rejection, State};
-
-/// Why a log entry cannot be applied to a state at all. The node's metadata has to stop: going on would fork.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ApplyError {
-    /// The entry was written for another cluster.
-    #[error("the log entry is of cluster {found}, this is cluster {expected}")]
-    OtherCluster {
-        /// This cluster.
-        expected: ClusterId,
-        /// The cluster of the entry.
-        found: ClusterId,
-    },
-    /// The entry is not the one that comes next.
-    #[error("log entry {found} came where {expected} comes next")]
-    NotNext {
-        /// The index that comes next.
-        expected: u64,
-        /// The index that came.
-        found: u64,
-    },
-}
 
 impl State {
     /// Applies one command. A rejection leaves the state as it was.
@@ -34,23 +26,36 @@ impl State {
     /// # Errors
     /// The [`Rejection`], which is the same on every replica.
     pub fn apply(&mut self, command: &Command) -> Result<Outcome, Rejection> {
-        let _ = command;
-        Err(Rejection::NoPlacement)
-    }
-
-    /// Applies the log entry at `index`: the next one, of this cluster. Returns one result per command.
-    ///
-    /// # Errors
-    /// When the entry is not the next one or of another cluster; the state is then as it was.
-    pub fn apply_entry(&mut self, index: u64, entry: &LogEntry) -> Result<Vec<CommandResult>, ApplyError> {
-        if entry.cluster != self.cluster {
-            return Err(ApplyError::OtherCluster { expected: self.cluster, found: entry.cluster });
+        let needed = command.feature_level();
+        if needed > self.numbers.feature_level {
+            return Err(Rejection::FeatureLevel { needed, level: self.numbers.feature_level });
         }
-        if index != self.applied + 1 {
-            return Err(ApplyError::NotNext { expected: self.applied + 1, found: index });
+        match command {
+            Command::RegisterNode(command) => node::register(self, command),
+            Command::UpdateNode(command) => node::update(self, command),
+            Command::RaiseFeatureLevel(command) => node::raise_feature_level(self, command),
+            Command::FenceSession(command) => session::fence(self, command),
+            Command::CloseSession(command) => session::close(self, command),
+            Command::CompleteRecovery(command) => session::complete_recovery(self, command),
+            Command::CreateStream(command) => entry::create(self, command),
+            Command::PutEntry(command) => entry::put(self, command),
+            Command::DeleteEntry(command) => remove::delete_entry(self, command),
+            Command::OpenStream(command) => stream::open(self, command),
+            Command::PlaceStream(command) => place::place(self, command),
+            Command::CloseStream(command) => stream::close(self, command),
+            Command::TrimStream(command) => stream::trim(self, command),
+            Command::DeleteStream(command) => remove::delete(self, command),
+            Command::ExpireStream(command) => remove::expire(self, command),
+            Command::ReserveObjects(command) => object::reserve(self, command),
+            Command::CommitObjects(command) => commit::commit(self, command),
+            Command::CompactObjects(command) => compact::compact(self, command),
+            Command::CleanObjects(command) => object::clean(self, command),
+            Command::ExpireReservations(command) => object::expire_reservations(self, command),
+            Command::StartTransfer(command) => transfer::start(self, command),
+            Command::CompleteTransfer(command) => transfer::complete(self, command),
+            Command::AbortTransfer(command) => transfer::abort(self, command),
+            Command::PutKey(command) => key::put(self, command),
+            Command::DeleteKey(command) => key::delete(self, command),
         }
-        let results = entry.commands.iter().map(|command| self.apply(command)).collect();
-        self.applied = index;
-        Ok(results)
     }
 }
