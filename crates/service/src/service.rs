@@ -1,0 +1,117 @@
+//! The service itself: owns what all operations share. A clone is the same service.
+
+use std::sync::Arc;
+
+use kelda_engine::{Engine, Health};
+use kelda_env::{Env, TaskHandle};
+use kelda_meta::Meta;
+use parking_lot::Mutex;
+
+use crate::expiry::Deadlines;
+use crate::flight::Flights;
+use crate::{restart, timer};
+
+/// Bounds of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceConfig {
+    /// Names that may be in creation at once.
+    pub max_creations: usize,
+    /// Streams that one pass of the expiry timer removes at once.
+    pub expiry_batch: usize,
+}
+
+impl Default for ServiceConfig {
+    fn default() -> ServiceConfig {
+        ServiceConfig { max_creations: 4096, expiry_batch: 128 }
+    }
+}
+
+/// Named streams, as every front end calls them.
+#[derive(Clone)]
+pub struct Service {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) env: Env,
+    pub(crate) meta: Arc<dyn Meta>,
+    pub(crate) engine: Engine,
+    pub(crate) config: ServiceConfig,
+    pub(crate) flights: Arc<Flights>,
+    pub(crate) deadlines: Arc<Deadlines>,
+    /// Wall clock minus monotonic clock at the start, in milliseconds.
+    clock_offset: i128,
+    timer: Mutex<Option<TaskHandle>>,
+}
+
+/// How far wall and monotonic clock may drift apart before absolute expiry stops: more than any slewing, less
+/// than any mistake that matters.
+const CLOCK_DRIFT_MS: i128 = 10_000;
+
+impl Service {
+    /// A service over an engine that is ready. Takes up the deadlines of existing streams and starts the one
+    /// task that expires streams.
+    #[must_use]
+    pub fn new(env: Env, meta: Arc<dyn Meta>, engine: Engine, config: ServiceConfig) -> Service {
+        let clock_offset = clock_offset(&env);
+        let inner = Arc::new(Inner {
+            env,
+            meta,
+            engine,
+            config,
+            flights: Flights::new(config.max_creations),
+            deadlines: Arc::default(),
+            clock_offset,
+            timer: Mutex::new(None),
+        });
+        let unfinished = restart::take_up(&inner);
+        let task =
+            timer::run(Arc::downgrade(&inner), inner.env.clone(), Arc::clone(&inner.deadlines), unfinished);
+        *inner.timer.lock() = Some(inner.env.spawn("expiry", task));
+        Service { inner }
+    }
+
+    /// Stops expiring and persists the sliding deadlines that moved, so that a clean restart knows them.
+    /// The engine is shut down after this, by whoever started it.
+    pub async fn shutdown(&self) {
+        let timer = self.inner.timer.lock().take();
+        if let Some(timer) = timer {
+            timer.abort();
+            // Aborted is what it should be.
+            let _ = timer.join().await;
+        }
+        self.inner.persist_deadlines().await;
+    }
+
+    /// What the engine can do now.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.inner.engine.health()
+    }
+
+    /// Whether the wall clock jumped against the monotonic one by more than 10 s, so that absolute expiry is
+    /// suspended until the process is restarted or the clock is back.
+    #[must_use]
+    pub fn clock_is_suspect(&self) -> bool {
+        self.inner.clock_is_suspect()
+    }
+}
+
+impl Inner {
+    pub(crate) fn clock_is_suspect(&self) -> bool {
+        (clock_offset(&self.env) - self.clock_offset).abs() > CLOCK_DRIFT_MS
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(timer) = self.timer.lock().take() {
+            timer.abort();
+        }
+    }
+}
+
+fn clock_offset(env: &Env) -> i128 {
+    let monotonic = i128::try_from(env.clock.monotonic().as_millis()).unwrap_or(i128::MAX);
+    i128::from(env.clock.now()) - monotonic
+}

@@ -1,0 +1,105 @@
+//! The one task that expires streams and finishes what a crash left of creations. Sleeps until the earliest
+//! deadline; does nothing at all while no stream has one.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt};
+use kelda_env::Env;
+use kelda_format::{StreamId, StreamName, Timestamp};
+
+use crate::NodeFault;
+use crate::expiry::Deadlines;
+use crate::service::Inner;
+
+/// Expiries that are proposed at once.
+const AT_ONCE: usize = 32;
+
+/// Runs until the service is dropped or the task aborted.
+pub(crate) async fn run(
+    service: Weak<Inner>,
+    env: Env,
+    deadlines: Arc<Deadlines>,
+    unfinished: Vec<(StreamName, StreamId)>,
+) {
+    for (name, stream) in unfinished {
+        let Some(inner) = service.upgrade() else { return };
+        inner.clear_up(&name, stream).await;
+    }
+    loop {
+        let next = deadlines.lock().next();
+        let pause = next.map(|at| Duration::from_millis(at.saturating_sub(monotonic_ms(&env))));
+        tokio::select! {
+            biased;
+            () = deadlines.moved.notified() => {}
+            () = sleep(&env, pause) => {
+                let Some(inner) = service.upgrade() else { return };
+                inner.expire_passed().await;
+            }
+        }
+    }
+}
+
+fn monotonic_ms(env: &Env) -> u64 {
+    u64::try_from(env.clock.monotonic().as_millis()).unwrap_or(u64::MAX)
+}
+
+async fn sleep(env: &Env, pause: Option<Duration>) {
+    match pause {
+        Some(pause) => env.clock.sleep(pause).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Inner {
+    /// Removes the streams whose deadline has passed, a batch at a time.
+    async fn expire_passed(&self) {
+        let now = self.monotonic_ms();
+        let passed = self.deadlines.lock().take_passed(now, self.config.expiry_batch);
+        let expiries = stream::iter(passed).map(|stream| async move {
+            if let Err(error) = self.expire(stream).await {
+                tracing::debug!(%stream, %error, "a stream was not expired, later again");
+            }
+        });
+        expiries.buffer_unordered(AT_ONCE).collect::<()>().await;
+    }
+
+    /// Expires a stream whose deadline has passed; one that is gone, or not due after all, counts as done.
+    pub(crate) async fn expire(&self, stream: StreamId) -> Result<(), NodeFault> {
+        if !self.is_due(stream) {
+            return Ok(());
+        }
+        match self.engine.expire(stream).await {
+            Ok(()) => {}
+            Err(error) => {
+                if let Some(fault) = self.end_fault(error) {
+                    return Err(fault);
+                }
+            }
+        }
+        self.deadlines.forget(stream);
+        Ok(())
+    }
+
+    /// Whether the view agrees that a stream is to be removed now; corrects the deadline if it does not.
+    fn is_due(&self, stream: StreamId) -> bool {
+        let view = self.meta.view();
+        let Some(entry) = view.entry_of(stream).filter(|entry| entry.stream == stream) else {
+            self.deadlines.forget(stream);
+            return false;
+        };
+        if !self.is_expired(entry) {
+            return false;
+        }
+        let now = Timestamp(self.env.clock.now());
+        match (entry.expiry, view.stream(stream).and_then(|row| row.deadline)) {
+            // Recovery may have put a later deadline than this node remembers (P5).
+            (kelda_format::rows::Expiry::Sliding { ttl_ms }, Some(persisted)) if persisted > now => {
+                let left = persisted.0 - now.0;
+                self.deadlines.put(stream, self.monotonic_ms().saturating_add(left), Some(ttl_ms));
+                false
+            }
+            _ => true,
+        }
+    }
+}

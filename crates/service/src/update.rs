@@ -1,0 +1,137 @@
+//! Update: changes the retention in force. The declared arguments, which redeclaring compares, stay as they
+//! are.
+
+use kelda_format::command::PutEntry;
+use kelda_format::rows::Retention;
+use kelda_format::{StreamId, StreamName, Timestamp};
+use kelda_meta::ProposeError;
+
+use crate::caller::{Caller, Operation};
+use crate::info::StreamInfo;
+use crate::lookup::LookupError;
+use crate::service::Service;
+use crate::stream_config::{ConfigError, check_retention};
+use crate::{Fault, Field, NodeFault, Problem};
+
+/// How often an update is based on a newer entry after another one came between.
+const UPDATE_ATTEMPTS: u32 = 8;
+
+/// What to do with one bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Patch {
+    /// Leave it as it is.
+    #[default]
+    Keep,
+    /// Remove it: no bound.
+    Clear,
+    /// Put this one.
+    Set(u64),
+}
+
+impl Patch {
+    fn apply(self, value: Option<u64>) -> Option<u64> {
+        match self {
+            Patch::Keep => value,
+            Patch::Clear => None,
+            Patch::Set(value) => Some(value),
+        }
+    }
+}
+
+/// A change of retention.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RetentionPatch {
+    /// Milliseconds that records are kept.
+    pub max_age_ms: Patch,
+    /// Bytes that are kept.
+    pub max_bytes: Patch,
+    /// Bytes of a segment.
+    pub segment_bytes: Patch,
+}
+
+impl RetentionPatch {
+    fn apply(self, retention: Retention) -> Retention {
+        Retention {
+            max_age_ms: self.max_age_ms.apply(retention.max_age_ms),
+            max_bytes: self.max_bytes.apply(retention.max_bytes),
+            segment_bytes: self.segment_bytes.apply(retention.segment_bytes),
+        }
+    }
+}
+
+/// Why retention was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UpdateError {
+    /// The name gave no stream.
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
+    /// A bound that cannot be.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The node cannot now.
+    #[error(transparent)]
+    Node(#[from] NodeFault),
+}
+
+impl Fault for UpdateError {
+    fn problem(&self) -> Problem {
+        match self {
+            UpdateError::Lookup(error) => error.problem(),
+            UpdateError::Config(error) => error.problem(),
+            UpdateError::Node(error) => error.problem(),
+        }
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        match self {
+            UpdateError::Lookup(error) => error.fields(),
+            UpdateError::Config(error) => error.fields(),
+            UpdateError::Node(error) => error.fields(),
+        }
+    }
+}
+
+impl Service {
+    /// Changes the retention in force and returns what the stream is then.
+    ///
+    /// # Errors
+    /// [`UpdateError`].
+    pub async fn update(
+        &self,
+        caller: &Caller,
+        name: &StreamName,
+        patch: RetentionPatch,
+        if_stream: Option<StreamId>,
+    ) -> Result<StreamInfo, UpdateError> {
+        let inner = &self.inner;
+        for _ in 0..UPDATE_ATTEMPTS {
+            let command = {
+                let view = inner.meta.view();
+                let entry = inner.find(&view, (caller, Operation::Update), name, if_stream)?;
+                let retention = patch.apply(entry.retention);
+                check_retention(&retention)?;
+                (retention != entry.retention).then(|| PutEntry {
+                    name: name.clone(),
+                    stream: entry.stream,
+                    expected_version: entry.version,
+                    state: None,
+                    expiry: None,
+                    retention: Some(retention),
+                    arguments: None,
+                    at: Timestamp(inner.env.clock.now()),
+                })
+            };
+            let Some(command) = command else { return Ok(self.head(caller, name, if_stream)?) };
+            match inner.meta.propose(command.into()).await {
+                Ok(_) => return Ok(self.head(caller, name, if_stream)?),
+                Err(ProposeError::Rejected(_)) => {}
+                Err(ProposeError::Unavailable(reason)) => {
+                    return Err(NodeFault::Unavailable { reason }.into());
+                }
+                Err(ProposeError::Unknown(_)) => return Err(NodeFault::OutcomeUnknown.into()),
+            }
+        }
+        let reason = format!("updating {name} was overtaken {UPDATE_ATTEMPTS} times");
+        Err(NodeFault::Unavailable { reason }.into())
+    }
+}
