@@ -120,6 +120,10 @@ pub trait Disk: Send + Sync + 'static {
 }
 
 /// One open file.
+#[allow(
+    clippy::len_without_is_empty,
+    reason = "the length of a file is asked for its value, never for emptiness"
+)]
 #[async_trait]
 pub trait DiskFile: Send + Sync + 'static {
     /// Writes the buffers one after the other from `offset` on. Lengthens the file when needed. After a failure it is not

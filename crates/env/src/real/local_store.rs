@@ -246,7 +246,7 @@ impl Store for LocalStore {
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>, StoreError> {
         let within = match prefix {
             "" => None,
-            _ => Some(crate::store::check_prefix(prefix)?).map(ObjectPath::from),
+            _ => Some(ObjectPath::from(crate::store::check_prefix(prefix)?)),
         };
         let found = self.files.list(within.as_ref()).try_collect::<Vec<_>>().await;
         let found = found.map_err(|error| store_error(prefix, StoreOp::List, error))?;

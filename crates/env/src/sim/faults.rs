@@ -1,0 +1,87 @@
+//! What goes wrong in a simulated world, and how often. Probabilities are per operation, from 0.0 (never) to 1.0 (always).
+
+use std::time::Duration;
+
+/// The faults of a whole world.
+#[derive(Clone, Debug, Default)]
+pub struct FaultPlan {
+    /// Of every disk.
+    pub disk: DiskFaults,
+    /// Of every store.
+    pub store: StoreFaults,
+    /// A task that could run lets the others run first.
+    pub task_yield: f64,
+}
+
+/// The faults of a disk.
+#[derive(Clone, Debug, Default)]
+pub struct DiskFaults {
+    /// The longest delay of an operation; about half of them are not delayed.
+    pub max_delay: Duration,
+    /// A write stops somewhere and fails with an I/O error.
+    pub write_error: f64,
+    /// A write stops somewhere and finds the disk full.
+    pub write_full: f64,
+    /// A read fails with an I/O error.
+    pub read_error: f64,
+    /// A sync of a file fails; any part of what it had to write is durable, and no later sync writes the rest.
+    pub sync_error: f64,
+    /// A sync of a directory fails; nothing of it became durable.
+    pub dir_sync_error: f64,
+}
+
+/// The faults of a store.
+#[derive(Clone, Debug, Default)]
+pub struct StoreFaults {
+    /// The longest delay of a request, and of its answer; about half of them are not delayed.
+    pub max_delay: Duration,
+    /// A request fails before it has an effect.
+    pub fail_before: f64,
+    /// A request has its effect, and its answer is an error.
+    pub fail_after: f64,
+    /// The answer is an error, and the effect comes later, up to ten times `max_delay`.
+    pub late: f64,
+    /// A create-if-absent collides with its own first attempt: it took effect and the answer is "exists".
+    pub self_collision: f64,
+}
+
+impl FaultPlan {
+    /// Nothing goes wrong and nothing takes time.
+    #[must_use]
+    pub fn calm() -> FaultPlan {
+        FaultPlan::default()
+    }
+
+    /// Everything takes time and tasks interleave, but nothing fails.
+    #[must_use]
+    pub fn slow() -> FaultPlan {
+        FaultPlan {
+            disk: DiskFaults { max_delay: Duration::from_millis(8), ..DiskFaults::default() },
+            store: StoreFaults { max_delay: Duration::from_millis(80), ..StoreFaults::default() },
+            task_yield: 0.2,
+        }
+    }
+
+    /// As [`FaultPlan::slow`], and now and then something fails that a node has to live with.
+    #[must_use]
+    pub fn rough() -> FaultPlan {
+        let slow = FaultPlan::slow();
+        FaultPlan {
+            disk: DiskFaults {
+                write_error: 0.002,
+                write_full: 0.002,
+                sync_error: 0.002,
+                dir_sync_error: 0.002,
+                ..slow.disk
+            },
+            store: StoreFaults {
+                fail_before: 0.02,
+                fail_after: 0.02,
+                late: 0.01,
+                self_collision: 0.02,
+                ..slow.store
+            },
+            ..slow
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! A simulated object store: owns the objects and what happens to requests on their way. Guarantees that an object appears
+//! whole, durable, and at one moment. Never forgets a request because the sender died: it may still arrive.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use super::disk::SimLink;
+use super::world::{World, pause};
+use crate::{Adopted, Disk, ObjectInfo, Place, Store, StoreError, StoreOp, check_key};
+
+/// The bytes of an object.
+enum Body {
+    Own(Bytes),
+    /// Those of a file that a disk may still know under another name.
+    Linked(SimLink),
+}
+
+impl Body {
+    fn read(&self) -> Bytes {
+        match self {
+            Body::Own(bytes) => bytes.clone(),
+            Body::Linked(link) => link.read(),
+        }
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        if let Body::Linked(link) = self {
+            link.pin(false);
+        }
+    }
+}
+
+type Objects = BTreeMap<String, Body>;
+
+/// A simulated object store. Cheap to clone; all clones are one store.
+#[derive(Clone)]
+pub struct SimStore {
+    world: Arc<World>,
+    objects: Arc<Mutex<Objects>>,
+}
+
+/// What happens to one request.
+struct Fate {
+    before: Duration,
+    after: Duration,
+    fail_before: bool,
+    fail_after: bool,
+    /// The effect comes so long after the answer, which is an error.
+    late: Option<Duration>,
+}
+
+impl SimStore {
+    pub(super) fn new(world: Arc<World>) -> SimStore {
+        SimStore { world, objects: Arc::default() }
+    }
+
+    /// The keys of all objects, without delay or fault, for checks.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        self.objects.lock().keys().cloned().collect()
+    }
+
+    /// An object, without delay or fault, for checks.
+    #[must_use]
+    pub fn peek(&self, key: &str) -> Option<Bytes> {
+        self.objects.lock().get(key).map(Body::read)
+    }
+
+    /// Flips the lowest bit of a byte of an object, as decay does. False when there is no such byte.
+    #[must_use]
+    pub fn flip_bit(&self, key: &str, at: u64) -> bool {
+        match self.objects.lock().get_mut(key) {
+            Some(Body::Linked(link)) => link.flip_bit(at),
+            Some(Body::Own(bytes)) => {
+                let mut copy = bytes.to_vec();
+                let byte = usize::try_from(at).ok().and_then(|at| copy.get_mut(at));
+                let found = byte.map(|byte| *byte ^= 1).is_some();
+                *bytes = copy.into();
+                found
+            }
+            None => false,
+        }
+    }
+
+    /// Removes an object, as an accident does. False when there is none.
+    #[must_use]
+    pub fn lose(&self, key: &str) -> bool {
+        let lost = self.objects.lock().remove(key);
+        lost.is_some()
+    }
+
+    fn draw(&self) -> Fate {
+        let faults = self.world.plan.lock().store.clone();
+        let world = &self.world;
+        Fate {
+            before: world.draw_delay(faults.max_delay),
+            after: world.draw_delay(faults.max_delay),
+            fail_before: world.fate.chance(faults.fail_before),
+            fail_after: world.fate.chance(faults.fail_after),
+            late: world.fate.chance(faults.late).then(|| world.draw_delay(faults.max_delay * 10)),
+        }
+    }
+
+    /// Sends a request. It travels by itself: when the sender goes away, it may arrive all the same.
+    async fn request<T, F>(&self, op: StoreOp, key: &str, effect: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Objects) -> Result<T, StoreError> + Send + 'static,
+    {
+        let fate = self.draw();
+        let (answer, result) = oneshot::channel();
+        let (store, name) = (self.clone(), key.to_owned());
+        tokio::spawn(async move {
+            let broken = |why: &str| Err(StoreError::failed(&name, op, format!("simulated: {why}")));
+            pause(fate.before).await;
+            if fate.fail_before {
+                store.world.note(&format!("store {op} {name}: refused"));
+                let _ = answer.send(broken("the request was lost"));
+                return;
+            }
+            if let Some(late) = fate.late {
+                let _ = answer.send(broken("no answer in time"));
+                pause(late).await;
+                store.act(op, &name, effect).map_or_else(drop, drop);
+                return;
+            }
+            let result = store.act(op, &name, effect);
+            pause(fate.after).await;
+            let result = if fate.fail_after { broken("the answer was lost") } else { result };
+            // The sender may have gone away.
+            let _ = answer.send(result);
+        });
+        result.await.unwrap_or_else(|_| Err(StoreError::failed(key, op, "the simulation ended")))
+    }
+
+    fn act<T, F>(&self, op: StoreOp, key: &str, effect: F) -> Result<T, StoreError>
+    where
+        F: FnOnce(&mut Objects) -> Result<T, StoreError>,
+    {
+        let result = effect(&mut self.objects.lock());
+        let end = result.as_ref().map_or_else(ToString::to_string, |_| "ok".to_owned());
+        self.world.note(&format!("store {op} {key}: {end}"));
+        result
+    }
+
+    /// Creates an object unless the key is taken, or has the sender believe that it was.
+    async fn create(&self, op: StoreOp, key: &str, body: Body) -> Result<(), StoreError> {
+        let chance = self.world.plan.lock().store.self_collision;
+        let collides = self.world.fate.chance(chance);
+        let name = key.to_owned();
+        self.request(op, key, move |objects| {
+            let exists = Err(StoreError::AlreadyExists { key: name.clone() });
+            if objects.contains_key(&name) {
+                return exists;
+            }
+            objects.insert(name, body);
+            if collides { exists } else { Ok(()) }
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Store for SimStore {
+    async fn put_if_absent(&self, key: &str, body: Bytes) -> Result<(), StoreError> {
+        check_key(key)?;
+        self.create(StoreOp::Put, key, Body::Own(body)).await
+    }
+
+    async fn put(&self, key: &str, body: Bytes) -> Result<(), StoreError> {
+        check_key(key)?;
+        let name = key.to_owned();
+        self.request(StoreOp::Put, key, move |objects| {
+            objects.insert(name, Body::Own(body));
+            Ok(())
+        })
+        .await
+    }
+
+    async fn get(&self, key: &str) -> Result<Bytes, StoreError> {
+        check_key(key)?;
+        let name = key.to_owned();
+        self.request(StoreOp::Get, key, move |objects| {
+            objects.get(&name).map(Body::read).ok_or(StoreError::NotFound { key: name })
+        })
+        .await
+    }
+
+    async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Bytes, StoreError> {
+        check_key(key)?;
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let name = key.to_owned();
+        self.request(StoreOp::Get, key, move |objects| {
+            let Some(body) = objects.get(&name).map(Body::read) else {
+                return Err(StoreError::NotFound { key: name });
+            };
+            let bounds = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+            match bounds {
+                Some((start, end)) if end <= body.len() => Ok(body.slice(start..end)),
+                _ => {
+                    let len = body.len() as u64;
+                    Err(StoreError::OutOfRange { key: name, start: range.start, end: range.end, len })
+                }
+            }
+        })
+        .await
+    }
+
+    async fn head(&self, key: &str) -> Result<Option<u64>, StoreError> {
+        check_key(key)?;
+        let name = key.to_owned();
+        let len = move |objects: &mut Objects| Ok(objects.get(&name).map(|body| body.read().len() as u64));
+        self.request(StoreOp::Head, key, len).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<(), StoreError> {
+        check_key(key)?;
+        let name = key.to_owned();
+        self.request(StoreOp::Delete, key, move |objects| {
+            objects.remove(&name);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>, StoreError> {
+        if !prefix.is_empty() {
+            crate::store::check_prefix(prefix)?;
+        }
+        let start = prefix.to_owned();
+        self.request(StoreOp::List, prefix, move |objects| {
+            let found = objects.range(start.clone()..).take_while(|(key, _)| key.starts_with(&start));
+            Ok(found
+                .map(|(key, body)| ObjectInfo { key: key.clone(), len: body.read().len() as u64 })
+                .collect())
+        })
+        .await
+    }
+
+    async fn adopt(&self, disk: &dyn Disk, path: &str, key: &str) -> Result<Adopted, StoreError> {
+        check_key(key)?;
+        if let Place::Simulated(link) = disk.place(path) {
+            link.pin(true);
+            self.create(StoreOp::Adopt, key, Body::Linked(link)).await?;
+            return Ok(Adopted::Linked);
+        }
+        let body = disk.read(path).await.map_err(|error| crate::store::adopt_error(key, error))?;
+        self.create(StoreOp::Adopt, key, Body::Own(body)).await?;
+        Ok(Adopted::Copied)
+    }
+}
