@@ -1,1 +1,18 @@
 //! The client library of Kelda.
+//!
+//! Owns how requests are made and answers understood, over HTTP. Guarantees that a batch is appended once and
+//! that a reader neither repeats nor skips a record over a lost connection. Never compiles the server.
+
+pub mod append;
+pub mod error;
+mod http;
+pub mod read;
+pub mod stream;
+mod timer;
+
+pub use append::{Appended, Appender, encode_bodies};
+pub use error::{Error, Problem};
+pub use kelda_format::limits;
+pub use kelda_format::{Record, StoredRecord};
+pub use read::{ReadOptions, Reader, Start};
+pub use stream::{CreateOptions, Kelda, Listing, StreamHead};

@@ -20,6 +20,9 @@ pub struct EntryHeader {
     pub group: u64,
     /// The last group known to be durable when this was written.
     pub synced_group: u64,
+    /// Bytes from the first entry of the group to this one: bytes before that one belong to earlier groups,
+    /// whether or not they can be read.
+    pub in_group: u64,
     /// How many sections follow; 0 for a synced mark.
     pub sections: u16,
     /// Bytes of the section area.
@@ -97,7 +100,7 @@ impl EntryHeader {
         }
         let (group, synced_group, data_len) = (reader.u64()?, reader.u64()?, reader.u64()?);
         let (area_len, area_crc) = (reader.u32()?, reader.u32()?);
-        reader.zeros(4)?;
+        let in_group = u64::from(reader.u32()?) * 8;
         if area_len as usize > MAX_ENTRY_HEAD_BYTES
             || sections as usize > MAX_ENTRY_SECTIONS
             || !(u64::from(area_len) | data_len).is_multiple_of(8)
@@ -106,7 +109,7 @@ impl EntryHeader {
         {
             return Err(reader.error("lengths or groups that no writer makes").into());
         }
-        Ok(EntryHeader { group, synced_group, sections, area_len, area_crc, data_len })
+        Ok(EntryHeader { group, synced_group, in_group, sections, area_len, area_crc, data_len })
     }
 }
 

@@ -19,20 +19,27 @@ pub struct EntryParts {
     pub len: u64,
 }
 
-/// Encodes an entry of `group`, written when the groups up to `synced_group` were known to be durable (0 when
-/// none was). Without sections it is a synced mark. Bodies are shared, not copied.
+/// Where an entry stands among the groups of its WAL (P11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grouping {
+    /// The group that it is written and synced with; the first of a session is 1.
+    pub group: u64,
+    /// The last group known to be durable when it is written; 0 when none is.
+    pub synced_group: u64,
+    /// Bytes from the first entry of the group to this one, a multiple of 8.
+    pub in_group: u64,
+}
+
+/// Encodes an entry. Without sections it is a synced mark. Bodies are shared, not copied.
 ///
 /// # Panics
-/// When there are more than 1024 sections or a section is beyond its limit.
+/// When there are more than 1024 sections, a section is beyond its limit, or the group is not one that can be.
 #[must_use]
-pub fn encode_entry(
-    context: &EntryContext,
-    group: u64,
-    synced_group: u64,
-    sections: &[StreamSection],
-) -> EntryParts {
+pub fn encode_entry(context: &EntryContext, place: Grouping, sections: &[StreamSection]) -> EntryParts {
+    let Grouping { group, synced_group, in_group } = place;
     assert!(sections.len() <= MAX_ENTRY_SECTIONS, "WAL entry of {} sections", sections.len());
     assert!(synced_group <= group, "group {group} cannot know that {synced_group} is durable");
+    assert!(in_group.is_multiple_of(8), "{in_group} bytes into the group");
     let mut head = Vec::with_capacity(ENTRY_HEADER_BYTES + sections.len() * 128);
     head.resize(ENTRY_HEADER_BYTES, 0);
     let mut data = Vec::with_capacity(sections.len() * 2);
@@ -50,12 +57,29 @@ pub fn encode_entry(
     let data_len: u64 = data.iter().map(|part| part.len() as u64).sum();
     let area_len = head.len() - ENTRY_HEADER_BYTES;
     assert!(area_len <= MAX_ENTRY_HEAD_BYTES, "WAL section area of {area_len} bytes");
-    seal_header(&mut head, context, sections.len(), [group, synced_group], data_len);
+    seal_header(&mut head, context, sections.len(), place, data_len);
     let len = head.len() as u64 + data_len;
     let mut bufs = Vec::with_capacity(1 + data.len());
     bufs.push(head.into());
     bufs.append(&mut data);
     EntryParts { bufs, len }
+}
+
+/// Bytes that [`encode_entry`] makes of `sections`, whatever their group.
+///
+/// # Panics
+/// As [`encode_entry`].
+#[must_use]
+pub fn entry_len(sections: &[StreamSection]) -> u64 {
+    let of = |section: &StreamSection| {
+        let payload = section.section.payload_len();
+        let data = match &section.section {
+            Section::Records(block) => block.header.padded_data_len(),
+            _ => 0,
+        };
+        SECTION_HEADER_BYTES as u64 + payload + padding(payload) as u64 + data
+    };
+    ENTRY_HEADER_BYTES as u64 + sections.iter().map(of).sum::<u64>()
 }
 
 fn put_section(head: &mut Vec<u8>, section: &StreamSection, context: &EntryContext) {
@@ -76,7 +100,7 @@ fn seal_header(
     head: &mut [u8],
     context: &EntryContext,
     sections: usize,
-    [group, synced_group]: [u64; 2],
+    place: Grouping,
     data_len: u64,
 ) {
     let seed = context.seed();
@@ -88,12 +112,12 @@ fn seal_header(
     put_u16(&mut out, u16::try_from(sections).expect("checked above"));
     put_u64(&mut out, context.salt);
     put_u64(&mut out, context.session.epoch.0);
-    put_u64(&mut out, group);
-    put_u64(&mut out, synced_group);
+    put_u64(&mut out, place.group);
+    put_u64(&mut out, place.synced_group);
     put_u64(&mut out, data_len);
     put_u32(&mut out, u32::try_from(area.len()).expect("checked above"));
     put_u32(&mut out, crc_with(seed, area));
-    put_u32(&mut out, 0);
+    put_u32(&mut out, u32::try_from(place.in_group / 8).expect("group above 32 GiB"));
     let sum = crc_with(seed, &out);
     put_u32(&mut out, sum);
     fixed.copy_from_slice(&out);

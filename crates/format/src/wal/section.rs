@@ -77,6 +77,18 @@ impl Section {
         }
     }
 
+    /// Bytes that [`Section::put_payload`] appends.
+    pub(super) fn payload_len(&self) -> u64 {
+        let len = match self {
+            Section::Records(_) => RECORDS_PAYLOAD_BYTES,
+            Section::Producer(change) => change.encoded().len(),
+            Section::Seal => 0,
+            Section::StreamSeq(bytes) | Section::QueueState(bytes) => bytes.len(),
+            Section::ForgetProducer(id) => id.len(),
+        };
+        len as u64
+    }
+
     /// Appends what of the section lies in the section area.
     pub(super) fn put_payload(&self, out: &mut Vec<u8>, cluster: ClusterId) {
         match self {

@@ -1,0 +1,163 @@
+//! Reading a stream page by page: owns the position, guarantees that a lost connection neither repeats nor
+//! skips a record, never reads past what was asked for.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::Method;
+use kelda_format::StoredRecord;
+use kelda_format::records::{CONTENT_TYPE, Frame};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::error::Error;
+use crate::stream::{Kelda, path};
+use crate::timer;
+
+/// The longest pause between two tries.
+const MAX_BACKOFF: Duration = Duration::from_secs(2);
+
+/// Where a reader starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// An exact offset.
+    Offset(u64),
+    /// `first`, `last`, `next`, an RFC 3339 time or a duration back from now.
+    From(String),
+    /// The last so many records.
+    Tail(u64),
+}
+
+/// What to read.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// Where to start.
+    pub start: Start,
+    /// An offset or a time to stop before.
+    pub until: Option<String>,
+    /// Stop after so many records.
+    pub count: Option<u64>,
+    /// Go on at the tail and wait for new records.
+    pub follow: bool,
+    /// How long to try again when the server is not there.
+    pub patience: Duration,
+}
+
+/// Reads one stream from a position on.
+#[derive(Debug)]
+pub struct Reader {
+    kelda: Kelda,
+    target: String,
+    options: ReadOptions,
+    position: Option<u64>,
+    stream_id: Option<String>,
+    remaining: Option<u64>,
+    page: VecDeque<StoredRecord>,
+    finished: bool,
+}
+
+impl Reader {
+    /// A reader of `stream`; nothing is sent before the first [`Reader::next`].
+    #[must_use]
+    pub fn new(kelda: &Kelda, stream: &str, options: ReadOptions) -> Reader {
+        let position = match options.start {
+            Start::Offset(offset) => Some(offset),
+            _ => None,
+        };
+        let (kelda, target, remaining) = (kelda.clone(), path(stream), options.count);
+        let (stream_id, page, finished) = (None, VecDeque::new(), false);
+        Reader { kelda, target, options, position, stream_id, remaining, page, finished }
+    }
+
+    /// The next record; `None` at the end of what was asked for, or of a sealed stream.
+    ///
+    /// # Errors
+    /// Any [`Error`]; 412 when the name was deleted and created anew meanwhile.
+    pub async fn next(&mut self) -> Result<Option<StoredRecord>, Error> {
+        loop {
+            if self.remaining == Some(0) {
+                return Ok(None);
+            }
+            if let Some(record) = self.page.pop_front() {
+                self.position = Some(record.offset.0 + 1);
+                self.remaining = self.remaining.map(|left| left - 1);
+                return Ok(Some(record));
+            }
+            if self.finished {
+                return Ok(None);
+            }
+            self.fetch().await?;
+        }
+    }
+
+    /// Whether [`Reader::next`] answers at once, without asking the server.
+    #[must_use]
+    pub fn has_buffered(&self) -> bool {
+        self.finished || self.remaining == Some(0) || !self.page.is_empty()
+    }
+
+    async fn fetch(&mut self) -> Result<(), Error> {
+        let mut waited = Duration::ZERO;
+        let mut pause = Duration::from_millis(50);
+        loop {
+            match self.fetch_once().await {
+                Err(error) if error.is_retryable() && waited < self.options.patience => {
+                    timer::sleep(pause).await;
+                    waited += pause;
+                    pause = (pause * 2).min(MAX_BACKOFF);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn fetch_once(&mut self) -> Result<(), Error> {
+        let mut headers = vec![("accept", CONTENT_TYPE.to_owned())];
+        headers.extend(self.stream_id.clone().map(|id| ("kelda-if-stream-id", id)));
+        let live = self.options.follow && self.position.is_some();
+        let target = format!("{}?{}", self.target, self.query(live));
+        let answer = self.kelda.http.send(Method::GET, &target, &headers, Bytes::new()).await?;
+        self.stream_id = answer.header("kelda-stream-id").map(str::to_owned).or(self.stream_id.take());
+        let next = answer.number("stream-next-offset")?;
+        let up_to_date = answer.header("stream-up-to-date") == Some("true");
+        let sealed = answer.header("stream-closed") == Some("true");
+        let ended = answer.header("kelda-end") == Some("true");
+        let body = answer.bytes().await?;
+        self.page = decode(&body, self.position)?;
+        self.position = Some(next);
+        self.finished = sealed || ended || (up_to_date && !self.options.follow);
+        Ok(())
+    }
+
+    fn query(&self, live: bool) -> String {
+        let mut query = match (self.position, &self.options.start) {
+            (Some(offset), _) => format!("offset={offset}"),
+            (None, Start::Offset(offset)) => format!("offset={offset}"),
+            (None, Start::From(from)) => format!("from={}", utf8_percent_encode(from, NON_ALPHANUMERIC)),
+            (None, Start::Tail(count)) => format!("tail={count}"),
+        };
+        if let Some(until) = &self.options.until {
+            query.push_str(&format!("&until={}", utf8_percent_encode(until, NON_ALPHANUMERIC)));
+        }
+        if let Some(count) = self.remaining {
+            query.push_str(&format!("&count={count}"));
+        }
+        if live {
+            query.push_str("&live=long-poll");
+        }
+        query
+    }
+}
+
+/// The records of an answer, without those before `from`.
+fn decode(body: &Bytes, from: Option<u64>) -> Result<VecDeque<StoredRecord>, Error> {
+    let mut page = VecDeque::new();
+    let mut at = 0;
+    while at < body.len() {
+        let frame = Frame::decode(body, at).map_err(|error| Error::Protocol(error.to_string()))?;
+        let (frame, next) = frame.ok_or_else(|| Error::Protocol("the last frame is cut short".to_owned()))?;
+        page.extend(frame.records().filter(|record| from.is_none_or(|from| record.offset.0 >= from)));
+        at = next;
+    }
+    Ok(page)
+}

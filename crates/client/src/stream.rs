@@ -1,0 +1,162 @@
+//! The verbs on one stream: owns how each becomes a request, guarantees that names are escaped, never keeps
+//! state between calls.
+
+use bytes::Bytes;
+use hyper::Method;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::http::{Answer, Http};
+
+/// What stays as it is in a path segment (RFC 3986, unreserved).
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A connection to a Kelda endpoint; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Kelda {
+    pub(crate) http: Http,
+}
+
+/// How a stream is to be created; what is absent is left to the server.
+#[derive(Clone, Debug, Default)]
+pub struct CreateOptions {
+    /// MIME type of the records, `application/octet-stream` when absent.
+    pub content_type: Option<String>,
+    /// Sliding time to live, in seconds.
+    pub ttl_seconds: Option<u64>,
+    /// Absolute expiry, RFC 3339.
+    pub expires_at: Option<String>,
+    /// Age bound, a duration such as `7d`.
+    pub max_age: Option<String>,
+    /// Size bound, in bytes.
+    pub max_bytes: Option<u64>,
+    /// Segment size, in bytes.
+    pub segment_bytes: Option<u64>,
+}
+
+/// What HEAD and PUT say of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StreamHead {
+    /// The stream's name.
+    pub name: String,
+    /// The id of this life of the name.
+    pub stream_id: String,
+    /// MIME type of the records.
+    pub content_type: String,
+    /// The offset after the last record.
+    pub next_offset: u64,
+    /// Whether the stream takes no more records.
+    pub sealed: bool,
+    /// Every `Kelda-` and `Stream-` header as it came, lower-case names.
+    pub headers: std::collections::BTreeMap<String, String>,
+}
+
+/// One page of a listing.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct Listing {
+    /// The streams, in byte order of their names.
+    pub streams: Vec<serde_json::Value>,
+    /// Where the next page starts (`start_after`), absent on the last.
+    #[serde(default)]
+    pub next: Option<String>,
+}
+
+impl Kelda {
+    /// Prepares to talk to `endpoint`, such as `http://127.0.0.1:4437`; connects on first use.
+    ///
+    /// # Errors
+    /// [`Error::Endpoint`] when the URL is not usable.
+    pub fn connect(endpoint: &str) -> Result<Kelda, Error> {
+        Ok(Kelda { http: Http::new(endpoint)? })
+    }
+
+    /// Creates a stream, or returns the existing one (`false`) when it is configured alike.
+    ///
+    /// # Errors
+    /// A problem `conflict` names the fields that differ.
+    pub async fn create(&self, name: &str, options: &CreateOptions) -> Result<(bool, StreamHead), Error> {
+        let mut headers = Vec::new();
+        let mut add = |header: &'static str, value: Option<String>| {
+            headers.extend(value.map(|value| (header, value)));
+        };
+        add("content-type", options.content_type.clone());
+        add("stream-ttl", options.ttl_seconds.map(|seconds| seconds.to_string()));
+        add("stream-expires-at", options.expires_at.clone());
+        add("kelda-max-age", options.max_age.clone());
+        add("kelda-max-bytes", options.max_bytes.map(|bytes| bytes.to_string()));
+        add("kelda-segment-bytes", options.segment_bytes.map(|bytes| bytes.to_string()));
+        let answer = self.http.send(Method::PUT, &path(name), &headers, Bytes::new()).await?;
+        let new = answer.header("location").is_some();
+        Ok((new, head(name, &answer)?))
+    }
+
+    /// What the stream is and how far it goes.
+    ///
+    /// # Errors
+    /// A problem with status 404 when there is no such stream.
+    pub async fn head(&self, name: &str) -> Result<StreamHead, Error> {
+        let answer = self.http.send(Method::HEAD, &path(name), &[], Bytes::new()).await?;
+        head(name, &answer)
+    }
+
+    /// One page of the streams whose names begin with `prefix`.
+    ///
+    /// # Errors
+    /// Any [`Error`].
+    pub async fn list(&self, prefix: &str, start_after: Option<&str>) -> Result<Listing, Error> {
+        let mut target = format!("/?prefix={}", utf8_percent_encode(prefix, SEGMENT));
+        if let Some(after) = start_after {
+            target.push_str(&format!("&start_after={}", utf8_percent_encode(after, SEGMENT)));
+        }
+        let body = self.http.send(Method::GET, &target, &[], Bytes::new()).await?.bytes().await?;
+        serde_json::from_slice(&body).map_err(|error| Error::Protocol(format!("listing: {error}")))
+    }
+
+    /// Deletes the stream; its name is free at once.
+    ///
+    /// # Errors
+    /// A problem with status 404 when there is no such stream.
+    pub async fn delete(&self, name: &str) -> Result<(), Error> {
+        self.http.send(Method::DELETE, &path(name), &[], Bytes::new()).await.map(drop)
+    }
+
+    /// Seals the stream: it takes no more records. Repeating it is no error. Returns the final offset.
+    ///
+    /// # Errors
+    /// A problem with status 404 when there is no such stream.
+    pub async fn seal(&self, name: &str) -> Result<u64, Error> {
+        let headers = [("stream-closed", "true".to_owned())];
+        let answer = self.http.send(Method::POST, &path(name), &headers, Bytes::new()).await?;
+        answer.number("stream-next-offset")
+    }
+}
+
+/// The path of a stream: each segment escaped, the slashes kept.
+pub(crate) fn path(name: &str) -> String {
+    let mut path = String::with_capacity(name.len() + 1);
+    for segment in name.split('/') {
+        path.push('/');
+        path.extend(utf8_percent_encode(segment, SEGMENT));
+    }
+    path
+}
+
+fn head(name: &str, answer: &Answer) -> Result<StreamHead, Error> {
+    let headers = answer.headers.iter().filter(|(name, _)| {
+        let name = name.as_str();
+        name.starts_with("kelda-") || name.starts_with("stream-")
+    });
+    Ok(StreamHead {
+        name: name.to_owned(),
+        stream_id: answer.header("kelda-stream-id").unwrap_or_default().to_owned(),
+        content_type: answer.header("content-type").unwrap_or_default().to_owned(),
+        next_offset: answer.number("stream-next-offset")?,
+        sealed: answer.header("stream-closed") == Some("true"),
+        headers: headers
+            .map(|(name, value)| {
+                (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+            })
+            .collect(),
+    })
+}
