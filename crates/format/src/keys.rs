@@ -2,7 +2,7 @@
 //! cluster id, never touches the store.
 
 use crate::ids::{ClusterId, ObjectId, SessionId};
-use crate::wire::{DecodeError, Reader, crc, put_u16, put_u32};
+use crate::wire::{DecodeError, Fixed, Reader, crc};
 
 /// Key of the marker object: claims a store prefix for one cluster, by create-if-absent.
 pub const MARKER_KEY: &str = "kelda-cluster";
@@ -68,17 +68,12 @@ pub fn meta_pointer_key(cluster: ClusterId) -> String {
 /// The bytes of the marker object.
 #[must_use]
 pub fn encode_marker(cluster: ClusterId) -> [u8; MARKER_BYTES] {
-    let mut out = Vec::with_capacity(MARKER_BYTES);
-    out.extend_from_slice(&MARKER_MAGIC);
-    put_u16(&mut out, MARKER_VERSION);
-    out.extend_from_slice(&[0; 6]);
-    out.extend_from_slice(&cluster.0);
-    put_u32(&mut out, 0);
-    let sum = crc(&out);
-    put_u32(&mut out, sum);
-    let mut marker = [0; MARKER_BYTES];
-    marker.copy_from_slice(&out);
-    marker
+    let mut out = Fixed::new(&MARKER_MAGIC);
+    out.u16(MARKER_VERSION);
+    out.zeros(6);
+    out.bytes(&cluster.0);
+    out.zeros(4);
+    out.finish(0)
 }
 
 /// Reads the marker object: which cluster the store prefix belongs to.

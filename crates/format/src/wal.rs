@@ -14,7 +14,7 @@ mod segment;
 pub(crate) use decode::EntryHead;
 pub use decode::{Bad, BadKind, Entry, EntryHeader, decode_entry};
 pub use encode::{EntryParts, Grouping, encode_entry, entry_len};
-pub use scan::find_valid_after;
+pub use scan::{find_valid_after, headers_after};
 pub use section::{ProducerChange, Section, StreamSection};
 pub use segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 

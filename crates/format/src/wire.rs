@@ -5,6 +5,7 @@
 //! Fixed-size headers use little-endian integers of fixed width. Everything else is `Wire`: `u8` as is; wider
 //! unsigned integers as LEB128 varints in their shortest form; text, bytes and lists with a varint length.
 
+mod fixed;
 mod macros;
 mod reader;
 mod types;
@@ -12,6 +13,7 @@ mod types;
 use std::borrow::Cow;
 
 pub use crate::{wire_enum, wire_struct};
+pub use fixed::Fixed;
 pub use reader::Reader;
 
 /// Bytes that are not what they should be.

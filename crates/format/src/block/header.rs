@@ -4,7 +4,7 @@
 use crate::codec::Codec;
 use crate::ids::{ClusterId, Offset, StreamId, Timestamp};
 use crate::limits::{MAX_BATCH_BYTES, MAX_BATCH_META_BYTES, MAX_BLOCK_RECORDS, MAX_SUMMARY_BYTES};
-use crate::wire::{DecodeError, Reader, crc, crc_with, padding, put_u16, put_u32, put_u64};
+use crate::wire::{DecodeError, Fixed, Reader, crc, crc_with, padding};
 
 /// Bytes of an encoded header.
 pub const BLOCK_HEADER_BYTES: usize = 80;
@@ -70,26 +70,21 @@ impl BlockHeader {
     /// The encoding; its checksum begins with the cluster id, so that no other cluster's header passes.
     #[must_use]
     pub fn encode(&self, cluster: ClusterId) -> [u8; BLOCK_HEADER_BYTES] {
-        let mut out = Vec::with_capacity(BLOCK_HEADER_BYTES);
-        out.extend_from_slice(&BLOCK_MAGIC);
-        out.push(VERSION);
-        out.push(self.codec as u8);
-        put_u16(&mut out, if self.summary_len > 0 { HAS_SUMMARY } else { 0 });
+        let mut out = Fixed::new(&BLOCK_MAGIC);
+        out.u8(VERSION);
+        out.u8(self.codec as u8);
+        out.u16(if self.summary_len > 0 { HAS_SUMMARY } else { 0 });
         for field in [self.stream.0, self.base.0, self.first_timestamp.0, self.last_timestamp.0] {
-            put_u64(&mut out, field);
+            out.u64(field);
         }
-        put_u32(&mut out, self.count);
+        out.u32(self.count);
         for field in [self.meta_len, self.meta_raw_len, self.body_len, self.body_raw_len, self.summary_len] {
-            put_u32(&mut out, field);
+            out.u32(field);
         }
         for field in [self.meta_crc, self.body_crc, self.summary_crc] {
-            put_u32(&mut out, field);
+            out.u32(field);
         }
-        let sum = crc_with(crc(&cluster.0), &out);
-        put_u32(&mut out, sum);
-        let mut header = [0; BLOCK_HEADER_BYTES];
-        header.copy_from_slice(&out);
-        header
+        out.finish(crc(&cluster.0))
     }
 
     /// Reads a header at the beginning of `bytes`.

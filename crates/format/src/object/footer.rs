@@ -4,7 +4,7 @@
 use crate::ids::{ClusterId, NodeId, SessionEpoch, SessionId};
 use crate::limits::MAX_INDEX_BYTES;
 use crate::wal::EntryContext;
-use crate::wire::{DecodeError, Reader, crc, put_u16, put_u32, put_u64};
+use crate::wire::{DecodeError, Fixed, Reader, crc};
 
 /// Bytes of a footer; they are the last of the object.
 pub const FOOTER_BYTES: usize = 88;
@@ -75,24 +75,19 @@ impl Footer {
             ObjectSource::Segment(context) => (SEGMENT, context.session, context.salt),
             ObjectSource::Packed(_) => (PACKED, SessionId { node: NodeId(0), epoch: SessionEpoch(0) }, 0),
         };
-        let mut out = Vec::with_capacity(FOOTER_BYTES);
-        out.extend_from_slice(&MAGIC);
-        put_u16(&mut out, VERSION);
-        out.push(kind);
-        out.extend_from_slice(&[0; 5]);
-        out.extend_from_slice(&self.source.cluster().0);
+        let mut out = Fixed::new(&MAGIC);
+        out.u16(VERSION);
+        out.u8(kind);
+        out.zeros(5);
+        out.bytes(&self.source.cluster().0);
         for field in [session.node.0, session.epoch.0, salt, self.index_position] {
-            put_u64(&mut out, field);
+            out.u64(field);
         }
-        put_u32(&mut out, self.index_len);
-        put_u32(&mut out, self.index_crc);
-        put_u64(&mut out, self.records);
-        put_u32(&mut out, 0);
-        let sum = crc(&out);
-        put_u32(&mut out, sum);
-        let mut footer = [0; FOOTER_BYTES];
-        footer.copy_from_slice(&out);
-        footer
+        out.u32(self.index_len);
+        out.u32(self.index_crc);
+        out.u64(self.records);
+        out.zeros(4);
+        out.finish(0)
     }
 
     /// Reads a footer: `bytes` are the last of an object of `object_len` bytes, at least [`FOOTER_BYTES`].

@@ -5,13 +5,8 @@
 //! extents; for each, ascending: difference to the previous extent's end (the first: the base), records, first
 //! timestamp, milliseconds to the last, position / 8, bytes / 8.
 
-use std::collections::BTreeMap;
-
 use super::{Footer, ObjectSource};
-use crate::block::Block;
 use crate::ids::{Offset, StreamId, Timestamp};
-use crate::limits::{EXTENT_GAP_BYTES, EXTENT_TARGET_BYTES};
-use crate::wal::{Entry, Section};
 use crate::wire::{DecodeError, Reader, crc, put_varint};
 
 const WHAT: &str = "object index";
@@ -188,98 +183,4 @@ fn get_extents(reader: &mut Reader<'_>, data_end: u64) -> Result<Vec<Extent>, De
         });
     }
     Ok(extents)
-}
-
-/// Collects extents while a segment or a packed object is written.
-#[derive(Clone, Debug, Default)]
-pub struct IndexBuilder {
-    streams: BTreeMap<StreamId, Vec<Extent>>,
-}
-
-impl IndexBuilder {
-    /// Nothing indexed yet.
-    #[must_use]
-    pub fn new() -> IndexBuilder {
-        IndexBuilder::default()
-    }
-
-    /// Adds a block's records, which lie in `length` bytes at `position` (of a segment: the whole entry).
-    /// Blocks of one stream come in the order of their offsets.
-    ///
-    /// # Panics
-    /// When they do not, or a position or length is not a multiple of 8.
-    pub fn add(&mut self, block: &Block, position: u64, length: u64) {
-        self.add_range(
-            block.stream(),
-            Extent {
-                base: block.base(),
-                end: block.end(),
-                first_timestamp: block.first_timestamp(),
-                last_timestamp: block.last_timestamp(),
-                position,
-                length: u32::try_from(length).expect("entry above 4 GiB"),
-            },
-        );
-    }
-
-    /// Adds the records of a WAL entry that begins at `position` and is `length` bytes long.
-    pub fn add_entry(&mut self, entry: &Entry, position: u64, length: u64) {
-        for section in &entry.sections {
-            if let Section::Records(block) = &section.section {
-                self.add(block, position, length);
-            }
-        }
-    }
-
-    /// Adds an extent, joined to the stream's last one where that pays.
-    ///
-    /// # Panics
-    /// As [`IndexBuilder::add`].
-    pub fn add_range(&mut self, stream: StreamId, extent: Extent) {
-        assert!(
-            (extent.position | u64::from(extent.length)).is_multiple_of(8) && extent.length > 0,
-            "extent of {} bytes at {}",
-            extent.length,
-            extent.position
-        );
-        assert!(extent.base < extent.end, "extent without records");
-        let extents = self.streams.entry(stream).or_default();
-        let Some(last) = extents.last_mut() else {
-            extents.push(extent);
-            return;
-        };
-        assert!(
-            last.end <= extent.base,
-            "offsets of {stream} run backwards from {} to {}",
-            last.end,
-            extent.base
-        );
-        let last_end = last.position + u64::from(last.length);
-        let joined = (extent.position + u64::from(extent.length)).saturating_sub(last.position);
-        if last.end == extent.base
-            && last.position <= extent.position
-            && extent.position.saturating_sub(last_end) <= EXTENT_GAP_BYTES
-            && joined <= EXTENT_TARGET_BYTES
-        {
-            last.end = extent.end;
-            last.last_timestamp = extent.last_timestamp.max(last.last_timestamp);
-            last.length = u32::try_from(joined).expect("bounded by the target").max(last.length);
-        } else {
-            extents.push(extent);
-        }
-    }
-
-    /// Whether nothing was added.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.streams.is_empty()
-    }
-
-    /// The index of what was added.
-    #[must_use]
-    pub fn finish(self, source: ObjectSource) -> ObjectIndex {
-        let streams =
-            self.streams.into_iter().map(|(stream, extents)| StreamIndex { stream, extents }).collect();
-        ObjectIndex { source, streams }
-    }
 }

@@ -7,7 +7,7 @@ use super::{IndexBuilder, ObjectIndex, ObjectSource};
 use crate::block::Block;
 use crate::codec::Codec;
 use crate::ids::ClusterId;
-use crate::wire::{DecodeError, Reader, crc, put_u16, put_u32};
+use crate::wire::{DecodeError, Fixed, Reader, crc};
 
 /// Bytes of a packed object's header; the first block follows directly.
 pub const OBJECT_HEADER_BYTES: usize = 40;
@@ -15,15 +15,15 @@ pub const OBJECT_HEADER_BYTES: usize = 40;
 const MAGIC: [u8; 8] = *b"KELDAOBJ";
 const VERSION: u16 = 1;
 
-fn encode_object_header(cluster: ClusterId, out: &mut Vec<u8>) {
-    let before = out.len();
-    out.extend_from_slice(&MAGIC);
-    put_u16(out, VERSION);
-    out.extend_from_slice(&[0; 6]);
-    out.extend_from_slice(&cluster.0);
-    put_u32(out, 0);
-    let sum = crc(&out[before..]);
-    put_u32(out, sum);
+/// The header of a packed object.
+#[must_use]
+pub fn encode_object_header(cluster: ClusterId) -> [u8; OBJECT_HEADER_BYTES] {
+    let mut out = Fixed::new(&MAGIC);
+    out.u16(VERSION);
+    out.zeros(6);
+    out.bytes(&cluster.0);
+    out.zeros(4);
+    out.finish(0)
 }
 
 /// Reads the header at the beginning of a packed object; returns whose it is.
@@ -60,8 +60,7 @@ impl PackedWriter {
     /// An object without blocks; those that come are compressed with `codec` where that is smaller.
     #[must_use]
     pub fn new(cluster: ClusterId, codec: Codec) -> PackedWriter {
-        let mut out = Vec::new();
-        encode_object_header(cluster, &mut out);
+        let out = encode_object_header(cluster).to_vec();
         PackedWriter { cluster, codec, out, index: IndexBuilder::new() }
     }
 

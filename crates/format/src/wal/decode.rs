@@ -75,6 +75,13 @@ impl EntryHeader {
         ENTRY_HEADER_BYTES as u64 + u64::from(self.area_len) + self.data_len
     }
 
+    /// Where the group of an entry at byte `at` begins. What lies before it was durable before this entry was
+    /// written.
+    #[must_use]
+    pub fn group_start(&self, at: usize) -> usize {
+        at.saturating_sub(usize::try_from(self.in_group).unwrap_or(usize::MAX))
+    }
+
     /// Reads a fixed header at the beginning of `bytes`.
     pub(super) fn decode(bytes: &[u8], context: &EntryContext) -> Result<EntryHeader, Failure> {
         let mut reader = Reader::new(bytes, "WAL entry header");

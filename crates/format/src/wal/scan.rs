@@ -3,24 +3,28 @@
 
 use super::{ENTRY_MAGIC, EntryContext, EntryHeader};
 
-/// The first entry behind byte `at` that belongs to a group later than `group`: where it is, and its header.
+/// The first entry behind byte `at` that proves that what is bad at `at` was durable once, and is therefore
+/// corruption and no torn tail (P11): one whose group began behind `at`. Where it is, and its header.
 ///
-/// Only its fixed header is verified. That is enough: a later group is written only after `group` was synced,
-/// so bytes of one prove that what is bad at `at` was acknowledged.
+/// Only its fixed header is verified. That is enough: a group is written only after all earlier ones were
+/// synced.
 #[must_use]
-pub fn find_valid_after(
-    bytes: &[u8],
+pub fn find_valid_after(bytes: &[u8], at: usize, context: &EntryContext) -> Option<(usize, EntryHeader)> {
+    headers_after(bytes, at, context).find(|(found, header)| header.group_start(*found) > at)
+}
+
+/// Every position behind byte `at` where a valid fixed header of an entry stands.
+pub fn headers_after<'a>(
+    bytes: &'a [u8],
     at: usize,
-    context: &EntryContext,
-    group: u64,
-) -> Option<(usize, EntryHeader)> {
-    let first = (at / 8 + 1) * 8;
-    (first..bytes.len()).step_by(8).find_map(|at| {
+    context: &'a EntryContext,
+) -> impl Iterator<Item = (usize, EntryHeader)> + 'a {
+    let first = (at / 8 + 1).saturating_mul(8);
+    (first..bytes.len()).step_by(8).filter_map(move |at| {
         let candidate = &bytes[at..];
         if !candidate.starts_with(&ENTRY_MAGIC) {
             return None;
         }
-        let header = EntryHeader::decode(candidate, context).ok()?;
-        (header.group > group).then_some((at, header))
+        Some((at, EntryHeader::decode(candidate, context).ok()?))
     })
 }

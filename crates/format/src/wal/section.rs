@@ -6,7 +6,7 @@ use bytes::Bytes;
 use crate::block::{BLOCK_HEADER_BYTES, Block};
 use crate::ids::{ClusterId, Epoch, Offset, StreamId, Timestamp};
 use crate::limits::{MAX_PRODUCER_ID_BYTES, MAX_QUEUE_STATE_BYTES, MAX_STREAM_SEQ_BYTES};
-use crate::wire::{DecodeError, Reader, Wire};
+use crate::wire::{DecodeError, Reader, Wire, varint_len};
 use crate::wire_struct;
 
 /// Bytes of a section's fixed header.
@@ -34,6 +34,20 @@ wire_struct! {
         pub count: u32,
         /// When the owner accepted it.
         pub at: Timestamp,
+    }
+}
+
+impl ProducerChange {
+    fn encoded_len(&self) -> usize {
+        let fields = [
+            self.id.len() as u64,
+            self.epoch,
+            self.seq,
+            self.first_offset.0,
+            u64::from(self.count),
+            self.at.0,
+        ];
+        self.id.len() + fields.into_iter().map(varint_len).sum::<usize>()
     }
 }
 
@@ -77,16 +91,15 @@ impl Section {
         }
     }
 
-    /// Bytes that [`Section::put_payload`] appends.
-    pub(super) fn payload_len(&self) -> u64 {
-        let len = match self {
+    /// Bytes of what [`Section::put_payload`] appends.
+    pub(super) fn payload_len(&self) -> usize {
+        match self {
             Section::Records(_) => RECORDS_PAYLOAD_BYTES,
-            Section::Producer(change) => change.encoded().len(),
+            Section::Producer(change) => change.encoded_len(),
             Section::Seal => 0,
             Section::StreamSeq(bytes) | Section::QueueState(bytes) => bytes.len(),
             Section::ForgetProducer(id) => id.len(),
-        };
-        len as u64
+        }
     }
 
     /// Appends what of the section lies in the section area.

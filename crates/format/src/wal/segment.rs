@@ -3,7 +3,7 @@
 
 use super::EntryContext;
 use crate::ids::{ClusterId, NodeId, SessionEpoch, SessionId};
-use crate::wire::{DecodeError, Reader, crc, put_u16, put_u32, put_u64};
+use crate::wire::{DecodeError, Fixed, Reader, crc};
 
 /// Bytes of a segment header; the first entry follows directly.
 pub const SEGMENT_HEADER_BYTES: usize = 80;
@@ -27,21 +27,16 @@ impl SegmentHeader {
     /// The encoding.
     #[must_use]
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
-        let mut out = Vec::with_capacity(SEGMENT_HEADER_BYTES);
-        out.extend_from_slice(&SEGMENT_MAGIC);
-        put_u16(&mut out, VERSION);
-        out.extend_from_slice(&[0; 6]);
-        out.extend_from_slice(&self.context.cluster.0);
+        let mut out = Fixed::new(&SEGMENT_MAGIC);
+        out.u16(VERSION);
+        out.zeros(6);
+        out.bytes(&self.context.cluster.0);
         let session = self.context.session;
         for field in [session.node.0, session.epoch.0, self.number, self.first_group, self.context.salt] {
-            put_u64(&mut out, field);
+            out.u64(field);
         }
-        put_u32(&mut out, 0);
-        let sum = crc(&out);
-        put_u32(&mut out, sum);
-        let mut header = [0; SEGMENT_HEADER_BYTES];
-        header.copy_from_slice(&out);
-        header
+        out.zeros(4);
+        out.finish(0)
     }
 
     /// Reads a header at the beginning of `bytes`. Whether its cluster is the right one is for the caller.
