@@ -1,7 +1,7 @@
 //! The finer reasons of rejections: what is wrong with one part of a commit, and which limit was exceeded.
 
 use crate::wire::wire_enum;
-use crate::{ObjectId, Offset, Timestamp};
+use crate::{ObjectId, Offset, StreamId, Timestamp};
 
 wire_enum! {
     /// What is wrong with the part of a commit or compaction that concerns one stream.
@@ -112,6 +112,12 @@ wire_enum! {
             base: Offset,
             /// Its bytes.
             bytes: u64,
+        },
+        /// A compaction to a source that is neither the stream nor that of an input.
+        #[error("the new objects would know the records under {found}, which no input does")]
+        16 => ForeignSource {
+            /// The source.
+            found: StreamId,
         },
     }
 

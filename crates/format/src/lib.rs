@@ -21,6 +21,7 @@ mod record_meta;
 pub mod records;
 pub mod rejection;
 pub mod rows;
+pub mod snapshot;
 pub mod wal;
 pub mod wire;
 

@@ -16,6 +16,7 @@ mod session;
 mod stream;
 mod transfer;
 
+pub(crate) use commit::well_formed as producer_well_formed;
 pub use flush::ApplyError;
 
 use crate::{Command, Outcome, Rejection, State};

@@ -38,8 +38,8 @@ wire_struct! {
         pub slots: Option<u32>,
         /// Whether it takes no new placements.
         pub draining: Option<bool>,
-        /// Whether it is out of service; only a node whose session has ended.
-        pub retired: Option<bool>,
+        /// Takes it out of service, until it registers again; only a node whose sessions have ended.
+        pub retire: bool,
     }
 
     /// Makes it impossible for a session to have anything more accepted.

@@ -48,6 +48,9 @@ fn check_part(
     else {
         return Err(PartFault::NoRefs);
     };
+    if part.source != row.id && inputs.iter().all(|input| input.source != part.source) {
+        return Err(PartFault::ForeignSource { found: part.source });
+    }
     // What lies below the start of the stream may be left out, nothing else.
     let starts =
         first_out.base == first_in.base || (first_out.base > first_in.base && first_out.base <= row.start);

@@ -101,7 +101,7 @@ pub(super) fn update(state: &mut State, command: &UpdateNode) -> Result<Outcome,
         changed.slots = slots;
     }
     changed.draining = command.draining.unwrap_or(row.draining);
-    changed.retired = command.retired.unwrap_or(row.retired);
+    changed.retired = row.retired || command.retire;
     if changed == *row {
         return Ok(Outcome::AlreadyApplied);
     }
