@@ -187,3 +187,6 @@ impl<'de> DeserializeSeed<'de> for Raw {
         serde::Deserialize::deserialize(deserializer)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,3 +21,6 @@ pub fn same(a: &str, b: &str) -> bool {
 pub fn is_json(content_type: &str) -> bool {
     essence(content_type).eq_ignore_ascii_case("application/json")
 }
+
+#[cfg(test)]
+mod tests;

@@ -78,3 +78,6 @@ impl Flights {
         self.lanes.lock().len()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -186,3 +186,6 @@ impl Fault for NameError {
         Problem::InvalidName
     }
 }
+
+#[cfg(test)]
+mod tests;

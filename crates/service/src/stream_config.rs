@@ -227,3 +227,6 @@ fn duration_text(ms: u64) -> String {
     let (unit, size) = units.into_iter().find(|(_, size)| ms.is_multiple_of(*size)).unwrap_or(("ms", 1));
     if ms == 0 { "0s".to_owned() } else { format!("{}{unit}", ms / size) }
 }
+
+#[cfg(test)]
+mod tests;

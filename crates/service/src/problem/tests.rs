@@ -1,0 +1,22 @@
+//! The table of problems.
+
+use std::collections::BTreeSet;
+
+use super::Problem;
+
+#[test]
+fn codes_are_unique_words_and_every_row_is_complete() {
+    let mut seen = BTreeSet::new();
+    for problem in Problem::ALL {
+        let code = problem.code();
+        assert!(seen.insert(code), "{code} twice");
+        assert!(code.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{code}");
+        assert!((400..600).contains(&problem.status()), "{code}");
+        assert!(
+            !problem.title().is_empty() && problem.meaning().ends_with('.'),
+            "{code}: {}",
+            problem.meaning()
+        );
+        assert_eq!(problem.is_transient(), matches!(problem.status(), 503 | 507), "{code}");
+    }
+}
