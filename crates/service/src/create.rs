@@ -153,12 +153,8 @@ enum Found {
     Unfinished(EntryRow),
 }
 
-/// What one attempt came to.
-enum Attempt {
-    Done(Created),
-    /// Something came between; look again.
-    Again,
-}
+/// What one attempt came to; `None` when something came between, so that the name has to be looked at again.
+type Attempt = Option<Created>;
 
 impl Service {
     /// Creates a stream, or answers with the one that exists.
@@ -183,7 +179,7 @@ impl Service {
         wanted.batch = content.into_batch(content_type::is_json(content_type))?;
         let _flight = inner.flights.enter(&wanted.name).await?;
         for _ in 0..CREATE_ATTEMPTS {
-            if let Attempt::Done(created) = inner.attempt(&wanted).await? {
+            if let Some(created) = inner.attempt(&wanted).await? {
                 return Ok(created);
             }
         }
@@ -220,10 +216,10 @@ impl Inner {
 
     async fn attempt(&self, wanted: &Wanted) -> Result<Attempt, CreateError> {
         match self.look(wanted)? {
-            Found::Answer(existing) => Ok(Attempt::Done(existing)),
+            Found::Answer(existing) => Ok(Some(existing)),
             Found::Expired(stream) => {
                 self.expire(stream).await?;
-                Ok(Attempt::Again)
+                Ok(None)
             }
             Found::Unfinished(entry) => self.settle(wanted, &entry).await,
             Found::Free => self.propose(wanted).await,
@@ -256,7 +252,7 @@ impl Inner {
                 }
             }
             // Exists, or unknown: the view tells.
-            Ok(_) | Err(ProposeError::Rejected(_) | ProposeError::Unknown(_)) => Ok(Attempt::Again),
+            Ok(_) | Err(ProposeError::Rejected(_) | ProposeError::Unknown(_)) => Ok(None),
             Err(ProposeError::Unavailable(reason)) => Err(NodeFault::Unavailable { reason }.into()),
         }
     }
@@ -265,10 +261,10 @@ impl Inner {
     /// per name, and another node's stream is not ours to open.
     async fn settle(&self, wanted: &Wanted, entry: &EntryRow) -> Result<Attempt, CreateError> {
         match self.is_durable(entry.stream).await? {
-            None => return Ok(Attempt::Again),
+            None => return Ok(None),
             Some(true) => {
                 self.enliven(&wanted.name, entry.stream).await?;
-                return Ok(Attempt::Again);
+                return Ok(None);
             }
             Some(false) => {}
         }
@@ -277,7 +273,7 @@ impl Inner {
         }
         // Nothing of it was ever acknowledged or durable, so it is as if it had never been asked for.
         self.discard(entry.stream).await?;
-        Ok(Attempt::Again)
+        Ok(None)
     }
 
     /// Finishes what a crash left of a creation that nobody repeated: live if its content is durable, else
@@ -332,7 +328,7 @@ impl Inner {
             match self.append_to(stream, &request).await {
                 Ok(appended) => receipt = Some(appended),
                 Err(Refused::Engine(EngineError::OutcomeUnknown | EngineError::Gone)) => {
-                    return Ok(Attempt::Again);
+                    return Ok(None);
                 }
                 Err(Refused::Engine(EngineError::MatchOffset { .. } | EngineError::Sealed { .. })) => {}
                 Err(refused) => {
@@ -352,7 +348,7 @@ impl Inner {
         let view = self.meta.view();
         let entry = view.entry(&wanted.name).filter(|entry| entry.state == EntryState::Live);
         let info = entry.and_then(|entry| self.info(&view, entry));
-        Ok(info.map_or(Attempt::Again, |info| Attempt::Done(Created { new: true, info, receipt })))
+        Ok(info.map(|info| Created { new: true, info, receipt }))
     }
 
     /// Makes an initialising entry live; one that is gone or live already is left alone.
