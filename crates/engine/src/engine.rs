@@ -1,0 +1,222 @@
+//! The engine as the service sees it: owns the current session and the supervisor that replaces one that ended.
+//! Guarantees that there is at most one session at work, and that an ended one is recovered before the next takes
+//! appends (P2). Never does the work itself.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use kelda_env::{Env, Store, TaskHandle};
+use kelda_format::{SessionId, StreamId};
+use kelda_meta::Meta;
+use parking_lot::Mutex;
+use tokio::sync::{oneshot, watch};
+
+use crate::config::{EngineConfig, Identity};
+use crate::error::{ShutdownError, StartError};
+use crate::health::{Health, HealthCell};
+use crate::objects::{ObjectReader, ObjectReaderConfig};
+use crate::session::{Session, Shared};
+use crate::start;
+use crate::stream::OpenStream;
+use crate::stream::registry::Registry;
+
+/// The storage engine of one node. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) current: ArcSwap<Running>,
+    stopping: watch::Sender<bool>,
+    supervisor: Mutex<Option<TaskHandle>>,
+}
+
+/// A session at work.
+pub(crate) struct Running {
+    pub(crate) session: Arc<Session>,
+    pub(crate) streams: Arc<Registry>,
+    /// WAL writer, preparer of segments and uploader, in the order in which they end.
+    pub(crate) workers: Vec<TaskHandle>,
+}
+
+impl Engine {
+    /// Registers a session, recovers what earlier sessions of this node left, and starts the write-ahead log. Ready
+    /// when it returns. The caller holds the lock of the data directory.
+    ///
+    /// # Errors
+    /// See [`StartError`]; a damaged file is reported and nothing is changed.
+    pub async fn start(
+        env: Env,
+        meta: Arc<dyn Meta>,
+        store: Arc<dyn Store>,
+        config: EngineConfig,
+        identity: Identity,
+    ) -> Result<Engine, StartError> {
+        let config = config.consistent();
+        let objects = ObjectReader::new(
+            Arc::clone(&store),
+            ObjectReaderConfig { cache_bytes: config.object_cache_bytes },
+        );
+        let health = HealthCell::new(Health::Recovering { segments_left: 0, bytes_left: 0 });
+        let shared = Arc::new(Shared { env: env.clone(), meta, store, config, identity, health, objects });
+        let (started, first) = oneshot::channel();
+        // Recovery reads and writes files: that, as all supervision, runs where it may block.
+        let handle = env.tasks.spawn_thread("kelda-engine", Box::pin(supervise(shared, started)));
+        let engine =
+            first.await.map_err(|_| StartError::Storage("the engine's thread ended".to_owned()))??;
+        *engine.inner.supervisor.lock() = Some(handle);
+        Ok(engine)
+    }
+
+    /// The session in force. It changes when a session ends and a new one is registered.
+    #[must_use]
+    pub fn session(&self) -> SessionId {
+        self.inner.current.load().session.id
+    }
+
+    /// What state the engine is in.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.inner.shared.health.get()
+    }
+
+    /// The stream, if it is open here.
+    #[must_use]
+    pub fn opened(&self, stream: StreamId) -> Option<Arc<OpenStream>> {
+        self.inner.current.load().streams.get(stream).filter(|stream| stream.is_open())
+    }
+
+    /// Resolves when everything that was accepted so far is committed, or the session ended.
+    pub async fn flush(&self) {
+        let running = self.inner.current.load_full();
+        running.flush().await;
+    }
+
+    /// Closes cleanly (P9): accepts nothing more, commits everything, releases the streams, closes the session.
+    ///
+    /// # Errors
+    /// When something could not be committed or closed; it is recovered at the next start.
+    pub async fn shutdown(&self) -> Result<(), ShutdownError> {
+        self.inner.stopping.send_replace(true);
+        let running = self.inner.current.load_full();
+        let closed = running.close().await;
+        running.session.end("shut down");
+        running.streams.end_all();
+        self.join(&running).await;
+        self.inner.shared.health.set(Health::Ended { reason: "shut down".to_owned() });
+        closed
+    }
+
+    /// Stops at once, as a crash would: whoever waits is answered that the outcome is unknown, nothing is committed
+    /// or closed. For a process that must not write any more, and for tests.
+    pub async fn halt(&self) {
+        self.inner.stopping.send_replace(true);
+        let running = self.inner.current.load_full();
+        running.session.end("halted");
+        running.streams.end_all();
+        self.join(&running).await;
+        self.inner.shared.health.set(Health::Ended { reason: "halted".to_owned() });
+    }
+
+    async fn join(&self, running: &Running) {
+        let supervisor = self.inner.supervisor.lock().take();
+        if let Some(supervisor) = supervisor {
+            // A supervisor that panicked has ended too.
+            let _ = supervisor.join().await;
+        }
+        running.join().await;
+    }
+}
+
+impl Running {
+    /// Waits for the workers of an ended or closed session.
+    pub(crate) async fn join(&self) {
+        for worker in &self.workers {
+            // A worker that panicked has ended too; the session is over in any case.
+            let _ = worker.join().await;
+        }
+    }
+
+    /// See [`Engine::flush`]. False when the session ended.
+    pub(crate) async fn flush(&self) -> bool {
+        match self.session.wal.seal_filling() {
+            Some(number) => self.session.until_committed(number).await,
+            None => self.session.ended().is_none(),
+        }
+    }
+}
+
+/// Starts sessions one after the other until the engine stops.
+async fn supervise(shared: Arc<Shared>, started: oneshot::Sender<Result<Engine, StartError>>) {
+    let first = match start::start_session(&shared).await {
+        Ok(running) => running,
+        Err(error) => {
+            // The caller went away.
+            let _ = started.send(Err(error));
+            return;
+        }
+    };
+    shared.health.set(Health::Ready);
+    let inner = Arc::new(Inner {
+        shared: Arc::clone(&shared),
+        current: ArcSwap::from_pointee(first),
+        stopping: watch::Sender::new(false),
+        supervisor: Mutex::new(None),
+    });
+    let mut stopping = inner.stopping.subscribe();
+    if started.send(Ok(Engine { inner: Arc::clone(&inner) })).is_err() {
+        return;
+    }
+    loop {
+        let running = inner.current.load_full();
+        tokio::select! {
+            biased;
+            () = running.session.until_ended() => {}
+            () = until_fenced(&shared, &running.session) => running.session.end("fenced"),
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+        }
+        running.streams.end_all();
+        if *stopping.borrow() {
+            return;
+        }
+        let reason = running.session.ended().unwrap_or_default();
+        shared.health.set(Health::Recovering { segments_left: 0, bytes_left: 0 });
+        // Nothing may write to the WAL while it is read.
+        running.join().await;
+        let next = tokio::select! {
+            biased;
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+            next = start::restart_session(&shared) => next,
+        };
+        match next {
+            Ok(next) => {
+                tracing::info!(session = %next.session.id, "a new session took over");
+                inner.current.store(Arc::new(next));
+                shared.health.set(Health::Ready);
+            }
+            Err(StartError::Corrupt { file, position, detail }) => {
+                shared.health.set(Health::Damaged { file, position, detail });
+                return;
+            }
+            Err(error) => {
+                tracing::error!(%error, "no new session could be started");
+                shared.health.set(Health::Ended { reason: format!("{reason}; then: {error}") });
+                return;
+            }
+        }
+    }
+}
+
+/// Resolves when the view shows that the session may propose nothing more (P2).
+async fn until_fenced(shared: &Shared, session: &Session) {
+    loop {
+        let view = shared.meta.view();
+        let live = view.live_session(session.id.node).is_some_and(|row| row.id == session.id);
+        if !live {
+            return;
+        }
+        shared.meta.changed(view.applied()).await;
+    }
+}

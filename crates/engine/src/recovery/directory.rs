@@ -1,0 +1,90 @@
+//! The directories of write-ahead logs: owns what lies in them, guarantees that nothing is removed which is not known
+//! to be committed or never used. Never reads a segment's entries.
+
+use std::sync::Arc;
+
+use kelda_env::{Disk, DiskError};
+use kelda_format::SessionId;
+use kelda_format::rows::SessionState;
+use kelda_meta::SessionStatus;
+
+use crate::error::StartError;
+use crate::session::Shared;
+use crate::wal::segment::{self, Name, WAL_DIR};
+
+/// Numbers of the segments in the WAL directory of a session, ascending; none when there is no directory.
+pub(crate) async fn segments(disk: &Arc<dyn Disk>, session: SessionId) -> Result<Vec<u64>, DiskError> {
+    let mut numbers: Vec<u64> = names(disk, &segment::dir(session))
+        .await?
+        .iter()
+        .filter_map(|name| match segment::parse_name(name) {
+            Name::Segment(number) => Some(number),
+            Name::Rewrite(_) | Name::Unknown => None,
+        })
+        .collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Removes the WAL of a session whose end the log knows. What no WAL writes is left, and so is the directory then.
+pub(crate) async fn remove(shared: &Shared, session: SessionId) -> Result<(), DiskError> {
+    let disk = &shared.env.disk;
+    let dir = segment::dir(session);
+    let mut left = false;
+    for name in names(disk, &dir).await? {
+        if segment::parse_name(&name) == Name::Unknown {
+            tracing::warn!(file = format!("{dir}/{name}"), "left alone: not a file of the write-ahead log");
+            left = true;
+            continue;
+        }
+        ignore_missing(disk.remove(&format!("{dir}/{name}")).await)?;
+    }
+    if left || !disk.exists(&dir).await? {
+        return Ok(());
+    }
+    ignore_missing(disk.remove_dir(&dir).await)?;
+    disk.sync_dir(WAL_DIR).await
+}
+
+/// Looks at the directories before anything is registered: one that belongs to no session of this metadata means that
+/// data directory and metadata do not belong together. Removes those of sessions that ended well.
+pub(crate) async fn check(shared: &Shared) -> Result<(), StartError> {
+    let disk = &shared.env.disk;
+    let view = shared.meta.view();
+    for name in names(disk, WAL_DIR).await.map_err(|error| super::run::storage(&error))? {
+        let foreign = |detail: String| Err(StartError::Foreign { file: format!("{WAL_DIR}/{name}"), detail });
+        let Ok(epoch) = name.parse() else {
+            tracing::warn!(file = format!("{WAL_DIR}/{name}"), "left alone: not a write-ahead log");
+            continue;
+        };
+        let session = SessionId { node: shared.identity.node, epoch: kelda_format::SessionEpoch(epoch) };
+        match view.session_status(session) {
+            SessionStatus::Known(SessionState::Live | SessionState::Fenced) => {}
+            SessionStatus::Known(SessionState::Closed | SessionState::Recovered)
+            | SessionStatus::Forgotten => {
+                remove(shared, session).await.map_err(|error| super::run::storage(&error))?;
+            }
+            SessionStatus::Unknown => {
+                return foreign(format!(
+                    "the metadata knows no session {session}; it is older than this data directory, or another's"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn names(disk: &Arc<dyn Disk>, dir: &str) -> Result<Vec<String>, DiskError> {
+    match disk.read_dir(dir).await {
+        Ok(names) => Ok(names),
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+pub(crate) fn ignore_missing(result: Result<(), DiskError>) -> Result<(), DiskError> {
+    match result {
+        Err(error) if error.is_not_found() => Ok(()),
+        result => result,
+    }
+}

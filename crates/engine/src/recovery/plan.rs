@@ -1,0 +1,81 @@
+//! What of a segment is replayed: pure. Owns the rule which entries are dropped (P10), guarantees that entries are
+//! taken by offset and epoch and never by the duplicate check (P15), and that a gap stops the recovery. Never touches
+//! a file, never proposes.
+
+use std::collections::BTreeMap;
+
+use kelda_format::wal::{Section, StreamSection};
+use kelda_format::{Offset, SessionId, StreamId};
+use kelda_meta::State;
+
+use crate::upload::plan::SegmentSummary;
+use crate::wal::scan::Placed;
+
+/// What is left to commit of one segment.
+#[derive(Debug, Default)]
+pub(crate) struct Replay {
+    /// What was kept.
+    pub(crate) summary: SegmentSummary,
+    /// Entries of which nothing was kept.
+    pub(crate) dropped_entries: u64,
+}
+
+/// A record is missing between the committed end and an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// Byte position of the entry.
+    pub(crate) position: u64,
+    /// The stream.
+    pub(crate) stream: StreamId,
+    /// The offset that has to come next.
+    pub(crate) expected: Offset,
+    /// The offset at which the entry begins.
+    pub(crate) found: Offset,
+}
+
+/// Decides what of the entries of one segment of `session`'s WAL is replayed onto `view`, in which everything before
+/// the segment is committed.
+pub(crate) fn replay(view: &State, session: SessionId, entries: &[Placed]) -> Result<Replay, Missing> {
+    let mut replay = Replay::default();
+    let mut ends: BTreeMap<StreamId, Offset> = BTreeMap::new();
+    for placed in entries {
+        let mut kept: Vec<StreamSection> = Vec::new();
+        // Streams whose records in this entry are committed already; what came with them is too.
+        let mut committed: Vec<StreamId> = Vec::new();
+        for section in &placed.entry.sections {
+            let id = section.stream;
+            // P10: dropped when the stream is gone, or its epoch or session is not the holder's.
+            let Some(row) = view.stream(id) else { continue };
+            if row.owner != Some(session) || row.epoch != Some(section.epoch) {
+                continue;
+            }
+            if let Section::Records(block) = &section.section {
+                let end = ends.entry(id).or_insert(row.end);
+                if block.end() <= *end {
+                    committed.push(id);
+                    continue;
+                }
+                if block.base() != *end {
+                    return Err(Missing {
+                        position: placed.position,
+                        stream: id,
+                        expected: *end,
+                        found: block.base(),
+                    });
+                }
+                *end = block.end();
+            }
+            kept.push(section.clone());
+        }
+        kept.retain(|section| !committed.contains(&section.stream));
+        if kept.is_empty() {
+            replay.dropped_entries += u64::from(!placed.entry.sections.is_empty());
+        } else {
+            replay.summary.add(placed.position, placed.len, &kept);
+        }
+    }
+    Ok(replay)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,25 @@
+//! Pauses between tries: owns the doubling with its bounds, never decides whether to try again.
+
+use std::time::Duration;
+
+use crate::config::EngineConfig;
+
+/// The pauses of one operation that is tried again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backoff {
+    next: Duration,
+    max: Duration,
+}
+
+impl Backoff {
+    pub(crate) fn new(config: &EngineConfig) -> Backoff {
+        Backoff { next: config.retry_min, max: config.retry_max }
+    }
+
+    /// The next pause: twice the one before, up to the bound.
+    pub(crate) fn next(&mut self) -> Duration {
+        let now = self.next;
+        self.next = (now * 2).min(self.max);
+        now
+    }
+}

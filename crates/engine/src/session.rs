@@ -1,0 +1,176 @@
+//! One run of this node: owns what all parts of a session share (its WAL queue, its budgets of bytes, how far it is
+//! committed, whether it ended). Guarantees that an ended session accepts and acknowledges nothing more (P2), never
+//! ends without a reason that is logged.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kelda_env::{Env, Store};
+use kelda_format::SessionId;
+use kelda_format::wal::SEGMENT_HEADER_BYTES;
+use kelda_meta::Meta;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use crate::config::{EngineConfig, Identity};
+use crate::error::AppendError;
+use crate::health::HealthCell;
+use crate::objects::ObjectReader;
+use crate::stream::OpenStream;
+use crate::wal::Reserved;
+use crate::wal::queue::WalQueue;
+use crate::wal::room::Room;
+use crate::wal::segment::TAIL_BYTES;
+
+/// What outlives sessions: the outside, the settings and the reader of objects.
+pub(crate) struct Shared {
+    pub(crate) env: Env,
+    pub(crate) meta: Arc<dyn Meta>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) config: EngineConfig,
+    pub(crate) identity: Identity,
+    pub(crate) health: HealthCell,
+    pub(crate) objects: ObjectReader,
+}
+
+/// One session.
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) wal: WalQueue,
+    queue_space: Arc<Semaphore>,
+    uncommitted: Arc<Semaphore>,
+    /// The first segment that is not committed yet.
+    committed: watch::Sender<u64>,
+    ended: watch::Sender<Option<Arc<str>>>,
+}
+
+impl Session {
+    pub(crate) fn new(shared: Arc<Shared>, id: SessionId) -> Session {
+        let room = Room::new(SEGMENT_HEADER_BYTES as u64, TAIL_BYTES, 0);
+        let queue_space = Arc::new(Semaphore::new(permits(shared.config.wal_queue_bytes) as usize));
+        let uncommitted = Arc::new(Semaphore::new(permits(shared.config.uncommitted_bytes) as usize));
+        Session {
+            id,
+            shared,
+            wal: WalQueue::new(room),
+            queue_space,
+            uncommitted,
+            committed: watch::Sender::new(0),
+            ended: watch::Sender::new(None),
+        }
+    }
+
+    /// Ends the session: nothing more is accepted or acknowledged (P2). Only the first reason counts.
+    pub(crate) fn end(&self, reason: &str) {
+        let first = self.ended.send_if_modified(|ended| {
+            let first = ended.is_none();
+            if first {
+                *ended = Some(Arc::from(reason));
+            }
+            first
+        });
+        if first {
+            tracing::warn!(session = %self.id, reason, "session ended");
+        }
+        self.wal.end();
+        self.queue_space.close();
+        self.uncommitted.close();
+    }
+
+    /// Why it ended, if it did.
+    pub(crate) fn ended(&self) -> Option<Arc<str>> {
+        self.ended.borrow().clone()
+    }
+
+    /// Resolves when the session has ended.
+    pub(crate) async fn until_ended(&self) {
+        let mut ended = self.ended.subscribe();
+        // The sender lives in `self`, so this cannot fail while it is borrowed.
+        let _ = ended.wait_for(Option::is_some).await;
+    }
+
+    /// Says that every segment before `wal_start` is committed.
+    pub(crate) fn set_committed(&self, wal_start: u64) {
+        self.committed.send_replace(wal_start);
+    }
+
+    /// Resolves when segment `number` is committed: true; or the session ended: false.
+    pub(crate) async fn until_committed(&self, number: u64) -> bool {
+        let mut committed = self.committed.subscribe();
+        tokio::select! {
+            biased;
+            reached = committed.wait_for(|start| *start > number) => reached.is_ok(),
+            () = self.until_ended() => false,
+        }
+    }
+
+    /// Pauses between two tries; false when the session ended meanwhile.
+    pub(crate) async fn pause(&self, duration: Duration) -> bool {
+        tokio::select! {
+            biased;
+            () = self.until_ended() => false,
+            () = self.shared.env.clock.sleep(duration) => true,
+        }
+    }
+
+    /// Enters or leaves the state in which there is no space for more of the write-ahead log.
+    pub(crate) fn set_disk_full(&self, full: bool) {
+        self.wal.set_disk_full(full);
+        self.shared.health.set_disk_full(full);
+    }
+
+    /// Bytes of one stream that may be in flight.
+    pub(crate) fn stream_inflight(&self) -> usize {
+        permits(self.shared.config.stream_inflight_bytes) as usize
+    }
+
+    /// Reserves space for an entry if there is some at once.
+    pub(crate) fn try_reserve(&self, stream: &OpenStream, bytes: u64) -> Option<Reserved> {
+        let config = &self.shared.config;
+        let stream = Arc::clone(&stream.inflight)
+            .try_acquire_many_owned(clamp(bytes, config.stream_inflight_bytes))
+            .ok()?;
+        let queue = Arc::clone(&self.queue_space)
+            .try_acquire_many_owned(clamp(bytes, config.wal_queue_bytes))
+            .ok()?;
+        let uncommitted = Arc::clone(&self.uncommitted)
+            .try_acquire_many_owned(clamp(bytes, config.uncommitted_bytes))
+            .ok()?;
+        Some(Reserved { queue, uncommitted, stream })
+    }
+
+    /// Reserves space for an entry, waiting for it up to `limit`; in the order of asking.
+    pub(crate) async fn reserve(
+        &self,
+        stream: &OpenStream,
+        bytes: u64,
+        limit: Duration,
+    ) -> Result<Reserved, AppendError> {
+        let config = &self.shared.config;
+        let all = async {
+            let stream = acquire(&stream.inflight, clamp(bytes, config.stream_inflight_bytes)).await?;
+            let uncommitted = acquire(&self.uncommitted, clamp(bytes, config.uncommitted_bytes)).await?;
+            let queue = acquire(&self.queue_space, clamp(bytes, config.wal_queue_bytes)).await?;
+            Ok(Reserved { queue, uncommitted, stream })
+        };
+        match self.shared.env.timeout(limit, all).await {
+            Ok(reserved) => reserved,
+            Err(_) => Err(AppendError::Overloaded("the write-ahead log or the store behind it is slow")),
+        }
+    }
+}
+
+async fn acquire(semaphore: &Arc<Semaphore>, bytes: u32) -> Result<OwnedSemaphorePermit, AppendError> {
+    // Closed when the session ended.
+    Arc::clone(semaphore).acquire_many_owned(bytes).await.map_err(|_| AppendError::Closed)
+}
+
+/// Semaphores count in `u32`; a budget above 4 GiB is cut to that.
+fn permits(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// An entry larger than the whole budget takes all of it.
+fn clamp(bytes: u64, budget: u64) -> u32 {
+    permits(bytes.min(budget))
+}

@@ -1,0 +1,128 @@
+//! From nothing to a session at work: registers (P2), recovers what earlier sessions left, starts the workers of the
+//! WAL. Guarantees that no worker runs before recovery is complete. Never takes part in the work afterwards.
+
+use std::sync::Arc;
+
+use kelda_format::command::{CloseSession, RegisterNode};
+use kelda_format::rows::{FeatureRange, Nonce, WalKind};
+use kelda_format::{SessionId, Timestamp};
+use kelda_meta::{FIRST_FEATURE_LEVEL, Outcome, Rejection};
+use tokio::sync::mpsc;
+
+use crate::engine::Running;
+use crate::error::{ShutdownError, StartError};
+use crate::propose::{Failure, propose};
+use crate::recovery;
+use crate::retry::Backoff;
+use crate::session::{Session, Shared};
+use crate::stream::registry::Registry;
+use crate::upload;
+use crate::wal::{prepare, segment, writer};
+
+/// How often registration is tried when the node's session changes under it.
+const REGISTER_TRIES: u32 = 4;
+
+/// The feature levels that this software knows.
+const FEATURES: FeatureRange = FeatureRange { min: FIRST_FEATURE_LEVEL, max: FIRST_FEATURE_LEVEL };
+
+/// Registers, recovers, starts.
+pub(crate) async fn start_session(shared: &Arc<Shared>) -> Result<Running, StartError> {
+    let found = shared.meta.view().cluster();
+    if found != shared.identity.cluster {
+        return Err(StartError::Foreign {
+            file: "the metadata log".to_owned(),
+            detail: format!("it is of cluster {found}, this node belongs to {}", shared.identity.cluster),
+        });
+    }
+    recovery::run::check(shared).await?;
+    let id = register(shared).await?;
+    tracing::info!(session = %id, "session registered");
+    recovery::run::recover_all(shared, id).await?;
+    shared
+        .env
+        .disk
+        .create_dir_all(&segment::dir(id))
+        .await
+        .map_err(|error| recovery::run::storage(&error))?;
+    Ok(start_workers(shared, id))
+}
+
+/// As [`start_session`], after a session that ended: what may pass by itself is waited for.
+pub(crate) async fn restart_session(shared: &Arc<Shared>) -> Result<Running, StartError> {
+    let mut backoff = Backoff::new(&shared.config);
+    loop {
+        match start_session(shared).await {
+            Err(error @ (StartError::Meta(_) | StartError::DiskFull { .. })) => {
+                tracing::warn!(%error, "no new session yet, trying again");
+                shared.env.clock.sleep(backoff.next()).await;
+            }
+            result => return result,
+        }
+    }
+}
+
+/// P2: the log assigns the next session epoch and fences the session before. That one is named as taken over, since
+/// whoever starts an engine holds the lock of the data directory.
+async fn register(shared: &Shared) -> Result<SessionId, StartError> {
+    let node = shared.identity.node;
+    let nonce = Nonce(shared.env.random.nonce());
+    for _ in 0..REGISTER_TRIES {
+        let takeover = shared.meta.view().live_session(node).map(|row| row.id);
+        let command = RegisterNode {
+            node,
+            nonce,
+            address: shared.identity.address.clone(),
+            slots: shared.config.slots,
+            features: FEATURES,
+            wal: WalKind::Local,
+            takeover,
+            at: Timestamp(shared.env.clock.now()),
+        };
+        match propose(shared, command).await {
+            Ok(Outcome::Registered { session }) => return Ok(session),
+            Ok(_) => {
+                // A repeat of a try whose outcome was unknown.
+                let view = shared.meta.view();
+                if let Some(row) = view.node(node).filter(|row| row.nonce == nonce) {
+                    return Ok(SessionId { node, epoch: row.session_epoch });
+                }
+            }
+            Err(Failure::Rejected(Rejection::SessionLive { .. } | Rejection::Takeover { .. })) => {}
+            Err(Failure::Rejected(rejection)) => return Err(StartError::Meta(rejection.to_string())),
+            Err(Failure::Unavailable(why) | Failure::Unknown(why)) => return Err(StartError::Meta(why)),
+        }
+    }
+    Err(StartError::Meta(format!("node {node} is registered by somebody else again and again")))
+}
+
+fn start_workers(shared: &Arc<Shared>, id: SessionId) -> Running {
+    let session = Arc::new(Session::new(Arc::clone(shared), id));
+    let streams = Arc::new(Registry::default());
+    // Unbounded in number, bounded in bytes: what lies in it counts as uncommitted until it is committed.
+    let (sealed, to_upload) = mpsc::unbounded_channel();
+    let tasks = &shared.env.tasks;
+    let workers = vec![
+        tasks.spawn_thread("kelda-wal", Box::pin(writer::run(Arc::clone(&session), sealed))),
+        tasks.spawn_thread("kelda-wal-files", Box::pin(prepare::run(Arc::clone(&session)))),
+        tasks.spawn_thread(
+            "kelda-upload",
+            Box::pin(upload::run::run(Arc::clone(&session), Arc::clone(&streams), to_upload)),
+        ),
+    ];
+    Running { session, streams, workers }
+}
+
+/// P9: proposes the clean close of a session that holds nothing and has everything committed, then removes its WAL.
+pub(crate) async fn close_session(session: &Session) -> Result<(), ShutdownError> {
+    let shared = &session.shared;
+    let wal_start = shared.meta.view().session(session.id).map_or(0, |row| row.wal_start);
+    match propose(shared, CloseSession { session: session.id, wal_start }).await {
+        Ok(_) => {}
+        Err(Failure::Rejected(rejection)) => return Err(ShutdownError(rejection.to_string())),
+        Err(Failure::Unavailable(why) | Failure::Unknown(why)) => return Err(ShutdownError(why)),
+    }
+    if let Err(error) = recovery::directory::remove(shared, session.id).await {
+        tracing::warn!(%error, "the WAL directory of the closed session could not be removed");
+    }
+    Ok(())
+}

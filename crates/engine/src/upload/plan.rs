@@ -1,0 +1,204 @@
+//! What a segment's entries come to, and the commit that says so: pure. Owns the summary that is built entry by entry,
+//! by the writer and by recovery alike. Guarantees that the producer rows of a commit follow from the committed rows
+//! and the WAL entries alone, as of exactly the committed end (P15), and that a stream that is gone is left out (P10).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bytes::Bytes;
+use kelda_format::command::{CommitPart, ObjectRef};
+use kelda_format::limits::PRODUCER_RESULTS_KEPT;
+use kelda_format::object::IndexBuilder;
+use kelda_format::rows::{ProducerId, ProducerRow, StreamRow};
+use kelda_format::wal::{ProducerChange, Section, StreamSection};
+use kelda_format::{Epoch, ObjectId, Offset, StreamId, Timestamp};
+use kelda_meta::State;
+use kelda_meta::producers::{self, ProducerClaim};
+
+/// What the entries of one segment say.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentSummary {
+    streams: BTreeMap<StreamId, StreamSummary>,
+    index: IndexBuilder,
+}
+
+/// What they say of one stream.
+#[derive(Debug)]
+pub(crate) struct StreamSummary {
+    /// The epoch under which it was written.
+    pub(crate) epoch: Epoch,
+    /// Where the records begin; none when there are none.
+    pub(crate) base: Option<Offset>,
+    /// The offset after the last record, if there are any.
+    pub(crate) end: Option<Offset>,
+    pub(crate) first_timestamp: Timestamp,
+    pub(crate) last_timestamp: Timestamp,
+    pub(crate) sealed: bool,
+    pub(crate) stream_seq: Option<Bytes>,
+    pub(crate) checkpoint: Option<Bytes>,
+    /// Bytes of the entries with records.
+    pub(crate) bytes: u64,
+    /// Entries that say anything of the stream.
+    pub(crate) entries: u64,
+    producers: BTreeMap<ProducerId, ProducerHistory>,
+    forgotten: BTreeSet<ProducerId>,
+}
+
+/// The last changes of one producer.
+#[derive(Debug, Default)]
+struct ProducerHistory {
+    /// Whether the row before these changes has no part in the row after them.
+    fresh: bool,
+    changes: VecDeque<ProducerChange>,
+}
+
+impl SegmentSummary {
+    /// Takes in one entry that lies at `position` and is `len` bytes long.
+    pub(crate) fn add(&mut self, position: u64, len: u64, sections: &[StreamSection]) {
+        let mut counted = None;
+        for StreamSection { stream, epoch, section } in sections {
+            let summary = self.streams.entry(*stream).or_insert_with(|| StreamSummary::new(*epoch));
+            assert_eq!(summary.epoch, *epoch, "a session opens a stream again only when all is committed");
+            if counted != Some(*stream) {
+                summary.entries += 1;
+                counted = Some(*stream);
+            }
+            if let Section::Records(block) = section {
+                self.index.add(block, position, len);
+                summary.bytes += len;
+            }
+            summary.add(section);
+        }
+    }
+
+    /// The streams, in the order of their ids.
+    pub(crate) fn streams(&self) -> impl Iterator<Item = (StreamId, &StreamSummary)> {
+        self.streams.iter().map(|(id, summary)| (*id, summary))
+    }
+
+    /// Whether nothing was said of any stream.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// The index of what was taken in.
+    pub(crate) fn index(&self) -> &IndexBuilder {
+        &self.index
+    }
+
+    /// The parts of the commit that brings in `object`, against `view`, in which everything before this segment is
+    /// committed.
+    pub(crate) fn parts(&self, view: &State, object: ObjectId) -> Vec<CommitPart> {
+        self.streams
+            .iter()
+            .filter_map(|(id, summary)| {
+                let row = view.stream(*id)?;
+                Some(summary.part(view, row, object))
+            })
+            .collect()
+    }
+}
+
+impl StreamSummary {
+    fn new(epoch: Epoch) -> StreamSummary {
+        StreamSummary {
+            epoch,
+            base: None,
+            end: None,
+            first_timestamp: Timestamp(0),
+            last_timestamp: Timestamp(0),
+            sealed: false,
+            stream_seq: None,
+            checkpoint: None,
+            bytes: 0,
+            entries: 0,
+            producers: BTreeMap::new(),
+            forgotten: BTreeSet::new(),
+        }
+    }
+
+    fn add(&mut self, section: &Section) {
+        match section {
+            Section::Records(block) => {
+                if self.base.is_none() {
+                    self.base = Some(block.base());
+                    self.first_timestamp = block.first_timestamp();
+                }
+                self.end = Some(block.end());
+                self.last_timestamp = block.last_timestamp();
+            }
+            Section::Producer(change) => {
+                let history = self.producers.entry(ProducerId::new(&change.id)).or_default();
+                if history.changes.len() == PRODUCER_RESULTS_KEPT {
+                    // Eight later results follow: nothing older has a part in the row.
+                    history.changes.pop_front();
+                    history.fresh = true;
+                }
+                history.changes.push_back(change.clone());
+            }
+            Section::Seal => self.sealed = true,
+            Section::StreamSeq(seq) => self.stream_seq = Some(seq.clone()),
+            Section::QueueState(state) => self.checkpoint = Some(state.clone()),
+            Section::ForgetProducer(id) => {
+                let id = ProducerId::new(id);
+                self.producers.insert(id.clone(), ProducerHistory { fresh: true, changes: VecDeque::new() });
+                self.forgotten.insert(id);
+            }
+        }
+    }
+
+    fn part(&self, view: &State, row: &StreamRow, object: ObjectId) -> CommitPart {
+        let stream = row.id;
+        let refs = match self.base {
+            Some(base) => vec![ObjectRef {
+                base,
+                end: self.end.unwrap_or(base),
+                object,
+                first_timestamp: self.first_timestamp,
+                last_timestamp: self.last_timestamp,
+                bytes: self.bytes,
+            }],
+            None => Vec::new(),
+        };
+        CommitPart {
+            stream,
+            epoch: self.epoch,
+            expected_end: self.base.unwrap_or(row.end),
+            end: self.end.unwrap_or(row.end),
+            // P18: a segment without records of the stream leaves its time as it was.
+            last_timestamp: self.last_timestamp.max(row.last_timestamp),
+            sealed: self.sealed || row.sealed,
+            stream_seq: self.stream_seq.clone(),
+            checkpoint: self.checkpoint.clone(),
+            deadline: None,
+            forget: self.forgotten.iter().filter(|id| view.producer(stream, id).is_some()).cloned().collect(),
+            producers: self.rows(view, stream),
+            refs,
+        }
+    }
+
+    /// P15: the rows as of exactly the end of this segment, from the committed rows and the entries.
+    fn rows(&self, view: &State, stream: StreamId) -> Vec<ProducerRow> {
+        self.producers
+            .iter()
+            .filter_map(|(id, history)| {
+                let mut row = if history.fresh { None } else { view.producer(stream, id).cloned() };
+                for change in &history.changes {
+                    let claim = ProducerClaim { id: id.clone(), epoch: change.epoch, seq: change.seq };
+                    let next = producers::advance(
+                        row.as_ref(),
+                        stream,
+                        &claim,
+                        change.first_offset,
+                        change.count,
+                        change.at,
+                    );
+                    row = Some(next);
+                }
+                row.filter(|_| !history.changes.is_empty())
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Preparing segments ahead: owns the creation of segment files, on a thread of its own. Guarantees that a segment is
+//! preallocated and its name durable before an entry is placed in it; says that the device is full, and tries again
+//! until it is not. Never writes to a segment.
+
+use std::sync::Arc;
+
+use kelda_env::{DiskError, DiskFile};
+
+use super::queue::Stopped;
+use super::room::Slot;
+use super::segment;
+use crate::retry::Backoff;
+use crate::session::Session;
+
+/// Prepares what the queue wants until it wants no more.
+pub(crate) async fn run(session: Arc<Session>) {
+    let mut backoff = Backoff::new(&session.shared.config);
+    loop {
+        let wanted = match session.wal.wanted() {
+            Err(Stopped) => return,
+            Ok(Some(wanted)) => wanted,
+            Ok(None) => {
+                session.wal.room_wanted().await;
+                continue;
+            }
+        };
+        match prepare(&session, wanted).await {
+            Ok((slot, file)) => {
+                backoff = Backoff::new(&session.shared.config);
+                session.wal.offer_segment(slot, file);
+                session.set_disk_full(false);
+            }
+            Err(error) if error.is_full() => {
+                tracing::warn!(%error, "no space for the next segment of the write-ahead log");
+                session.set_disk_full(true);
+                if !session.pause(backoff.next()).await {
+                    return;
+                }
+            }
+            Err(error) => {
+                session.end(&format!("cannot prepare a segment of the write-ahead log: {error}"));
+                return;
+            }
+        }
+    }
+}
+
+async fn prepare(session: &Session, wanted: Slot) -> Result<(Slot, Arc<dyn DiskFile>), DiskError> {
+    let disk = &session.shared.env.disk;
+    let path = segment::path(session.id, wanted.number);
+    if session.wal.withdraw().is_some() {
+        // The prepared one is too small for an entry that waits; it is unused, so it can be replaced.
+        match disk.remove(&path).await {
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
+    }
+    let capacity = wanted.capacity.max(session.shared.config.segment_bytes);
+    let file = disk.create_preallocated(&path, capacity).await?;
+    // The name has to be durable before anything in the file is acknowledged.
+    disk.sync_dir(&segment::dir(session.id)).await?;
+    Ok((Slot { number: wanted.number, capacity }, file))
+}

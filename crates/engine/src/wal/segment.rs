@@ -1,0 +1,69 @@
+//! Segment files of the local WAL: owns their names and how many bytes an entry takes in one and in its index.
+//! Guarantees that the bound on the index is never too small, never touches a file.
+
+use kelda_format::SessionId;
+use kelda_format::object::FOOTER_BYTES;
+use kelda_format::wal::{self, Section, StreamSection};
+
+/// Directory of all write-ahead logs, below the data directory.
+pub(crate) const WAL_DIR: &str = "wal";
+
+/// Bytes that end a segment whatever it holds: footer and fixed part of the index.
+pub(crate) const TAIL_BYTES: u64 = FOOTER_BYTES as u64 + VARINT_BYTES;
+
+/// Bytes of the longest number in an index.
+const VARINT_BYTES: u64 = 10;
+
+/// Bytes that one block adds to an index at most: two numbers for its stream and six for its extent.
+const BLOCK_INDEX_BYTES: u64 = 8 * VARINT_BYTES;
+
+/// Directory of the WAL of a session.
+pub(crate) fn dir(session: SessionId) -> String {
+    format!("{WAL_DIR}/{}", session.epoch)
+}
+
+/// Path of a segment.
+pub(crate) fn path(session: SessionId, number: u64) -> String {
+    format!("{}/{number:020}", dir(session))
+}
+
+/// Path of the fresh file into which the last, unsealed segment is rewritten by recovery.
+pub(crate) fn rewrite_path(session: SessionId, number: u64) -> String {
+    format!("{}/{number:020}{REWRITE_SUFFIX}", dir(session))
+}
+
+const REWRITE_SUFFIX: &str = ".rewrite";
+
+/// What a name in a WAL directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Name {
+    /// A segment.
+    Segment(u64),
+    /// A rewritten segment of a recovery that did not get to its end.
+    Rewrite(u64),
+    /// Nothing that a WAL writes.
+    Unknown,
+}
+
+/// Reads a name in a WAL directory.
+pub(crate) fn parse_name(name: &str) -> Name {
+    let (digits, kind): (&str, fn(u64) -> Name) = match name.strip_suffix(REWRITE_SUFFIX) {
+        Some(digits) => (digits, Name::Rewrite),
+        None => (name, Name::Segment),
+    };
+    if digits.len() != 20 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Name::Unknown;
+    }
+    digits.parse().map_or(Name::Unknown, kind)
+}
+
+/// Bytes that an entry takes in a segment.
+pub(crate) fn entry_bytes(sections: &[StreamSection]) -> u64 {
+    wal::entry_len(sections)
+}
+
+/// Bytes that an entry adds to the index of its segment at most.
+pub(crate) fn index_bytes(sections: &[StreamSection]) -> u64 {
+    let records = sections.iter().filter(|section| matches!(section.section, Section::Records(_))).count();
+    records as u64 * BLOCK_INDEX_BYTES
+}
