@@ -1,5 +1,9 @@
 //! The HTTP front end.
 
+pub mod cursor;
+pub mod etag;
 pub mod fields;
+pub mod form;
 pub mod offset;
 pub mod query;
+pub mod sse;

@@ -5,9 +5,9 @@
 use super::{Parameters, QueryError, number};
 
 /// Streams of a page when `limit` is not given.
-pub const DEFAULT_LIMIT: u64 = 1_000;
-/// Most streams of a page: keeps one reply near a megabyte.
-pub const MAX_LIMIT: u64 = 10_000;
+pub const DEFAULT_LIMIT: u64 = MAX_LIMIT;
+/// Most streams of a page: keeps a reply below a few hundred KiB.
+pub const MAX_LIMIT: u64 = 1_000;
 
 /// A listing, as asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
