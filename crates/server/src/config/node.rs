@@ -1,0 +1,163 @@
+//! The settings of one node.
+//!
+//! Owns the one declaration of each. Guarantees that a setting has a default, so that a node starts without any. Never
+//! holds what the whole cluster has to agree on.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::value::{Bytes, Listen, MetaKind, StoreKind, Value, WalKind};
+
+/// One setting as it is declared.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Its name: `--<name>` as a flag, the key in the file, `KELDA_<NAME>` as a variable.
+    pub name: &'static str,
+    /// What stands for its value in help texts.
+    pub placeholder: &'static str,
+    /// Its default as text.
+    pub default: &'static str,
+    /// What it does.
+    pub help: &'static str,
+}
+
+impl Setting {
+    /// Its variable in the environment.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        format!("KELDA_{}", self.name.to_ascii_uppercase().replace('-', "_"))
+    }
+}
+
+macro_rules! settings {
+    ($($field:ident: $type:ty = $name:literal, $default:literal, $help:literal;)+) => {
+        /// What one node is told by its operator.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct NodeSettings {
+            $(#[doc = $help] pub $field: $type,)+
+        }
+
+        impl NodeSettings {
+            /// Every setting, in the order of the help.
+            pub const ALL: &'static [Setting] = &[$(Setting {
+                name: $name,
+                placeholder: <$type as Value>::PLACEHOLDER,
+                default: $default,
+                help: $help,
+            },)+];
+
+            /// Builds the settings from what `text` says for each; it is asked once per setting.
+            ///
+            /// # Errors
+            /// The first setting whose text does not read, with the reason.
+            pub(super) fn from_texts(
+                mut text: impl FnMut(&Setting) -> String,
+            ) -> Result<NodeSettings, (&'static str, String)> {
+                let mut all = NodeSettings::ALL.iter();
+                Ok(NodeSettings {
+                    $($field: {
+                        let setting = all.next().expect("the list has every field");
+                        <$type as Value>::read(&text(setting)).map_err(|reason| ($name, reason))?
+                    },)+
+                })
+            }
+
+            /// Every setting with its value as text.
+            pub fn texts(&self) -> impl Iterator<Item = (&'static Setting, String)> {
+                NodeSettings::ALL.iter().zip([$(Value::write(&self.$field),)+])
+            }
+        }
+    };
+}
+
+settings! {
+    data_dir: PathBuf = "data-dir", "./kelda-data",
+        "The directory that holds everything this node keeps; created when missing, used by one process at a time.";
+    listen: Listen = "listen", "127.0.0.1:4437",
+        "Where HTTP is served; port 0 picks a free one.";
+    amqp_listen: Listen = "amqp-listen", "off",
+        "Where AMQP is served; this version has no AMQP, so only off is right.";
+    admin_listen: Listen = "admin-listen", "127.0.0.1:9437",
+        "Where health and readiness are served; port 0 picks a free one.";
+    allow_anonymous: bool = "allow-anonymous", "false",
+        "Serve callers without credentials on addresses that other machines can reach.";
+    store: StoreKind = "store", "local",
+        "Where objects are kept: local, in the data directory.";
+    meta: MetaKind = "meta", "sqlite",
+        "Where the metadata log is kept: sqlite, in the data directory.";
+    wal: WalKind = "wal", "local",
+        "Where the write-ahead log is kept: local, in the data directory.";
+    node_id: u64 = "node-id", "1",
+        "The number of this node in its cluster, never given to two.";
+    advertise: String = "advertise", "",
+        "Where clients and other nodes reach this node over HTTP; empty means the address it listens on.";
+    slots: u64 = "slots", "1000",
+        "The share of streams this node takes beside others: placement picks the lowest streams per slot.";
+    long_poll_timeout: Duration = "long-poll-timeout", "25s",
+        "How long a long-poll waits for a record before it answers 204.";
+    sse_max_duration: Duration = "sse-max-duration", "55s",
+        "How long an event stream lives before the client has to come back.";
+    lease_ttl: Duration = "lease-ttl", "10s",
+        "How long a node may be silent before others take over; unused while there is one node (a local log).";
+    wal_linger: Duration = "wal-linger", "0s",
+        "How long the write-ahead log waits for company before it writes; 0s writes at once.";
+    max_connections: u64 = "max-connections", "10000",
+        "Connections served at once; one more is answered 503 and closed.";
+    max_parked_readers: u64 = "max-parked-readers", "50000",
+        "Long-polls and event streams that wait at once; one more is answered 503.";
+    request_memory: Bytes = "request-memory", "512MiB",
+        "Bytes of request bodies held at once; one that does not fit within 10 seconds is answered 503.";
+    read_memory: Bytes = "read-memory", "256MiB",
+        "Bytes of records held at once for replies on their way.";
+    ready_json: bool = "ready-json", "false",
+        "Write the ready line as JSON.";
+    log: String = "log", "info",
+        "What is logged to standard error, as a filter such as info or kelda_engine=debug,info.";
+}
+
+impl NodeSettings {
+    /// Checks what no single value shows.
+    ///
+    /// # Errors
+    /// The setting that is wrong and what would be right.
+    pub(super) fn validate(&self) -> Result<(), (&'static str, String)> {
+        let least = |name, value: u64, least: u64| {
+            if value < least {
+                Err((name, format!("`{value}` is too small: at least {least}")))
+            } else {
+                Ok(())
+            }
+        };
+        if self.amqp_listen != Listen::Off {
+            return Err(("amqp-listen", "this version has no AMQP: write off".to_owned()));
+        }
+        least("slots", self.slots, 1)?;
+        least("max-connections", self.max_connections, 1)?;
+        least("max-parked-readers", self.max_parked_readers, 1)?;
+        for (name, value) in [
+            ("long-poll-timeout", self.long_poll_timeout),
+            ("sse-max-duration", self.sse_max_duration),
+            ("lease-ttl", self.lease_ttl),
+        ] {
+            if value.is_zero() || value > MAX_WAIT {
+                let (value, most) = (crate::duration::format(value), crate::duration::format(MAX_WAIT));
+                return Err((name, format!("`{value}` is out of range: more than 0s, at most {most}")));
+            }
+        }
+        for (name, value) in [("request-memory", self.request_memory), ("read-memory", self.read_memory)] {
+            if value.0 < LEAST_MEMORY {
+                let (value, least) = (value.write(), Bytes(LEAST_MEMORY).write());
+                return Err((
+                    name,
+                    format!("`{value}` is too small: at least {least}, for one batch of the largest size"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Longest wait that a setting may ask for.
+const MAX_WAIT: Duration = Duration::from_secs(3_600);
+/// Least memory for bodies: one of the largest, with room for what goes with it.
+const LEAST_MEMORY: u64 = 160 << 20;

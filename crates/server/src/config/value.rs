@@ -1,0 +1,192 @@
+//! The types that settings have.
+//!
+//! Owns how each is read from text and written as text. Guarantees that what is written reads back. Never reads a
+//! variable or a file.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A type of setting.
+pub(super) trait Value: Sized {
+    /// What stands for the value in help texts.
+    const PLACEHOLDER: &'static str;
+
+    /// Reads it.
+    fn read(text: &str) -> Result<Self, String>;
+
+    /// Writes it, so that [`Value::read`] reads it back.
+    fn write(&self) -> String;
+}
+
+impl Value for bool {
+    const PLACEHOLDER: &'static str = "true|false";
+
+    fn read(text: &str) -> Result<bool, String> {
+        text.parse().map_err(|_| format!("`{text}` is neither true nor false"))
+    }
+
+    fn write(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for u64 {
+    const PLACEHOLDER: &'static str = "NUMBER";
+
+    fn read(text: &str) -> Result<u64, String> {
+        text.parse().map_err(|_| format!("`{text}` is not a whole number"))
+    }
+
+    fn write(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for String {
+    const PLACEHOLDER: &'static str = "TEXT";
+
+    fn read(text: &str) -> Result<String, String> {
+        Ok(text.to_owned())
+    }
+
+    fn write(&self) -> String {
+        self.clone()
+    }
+}
+
+impl Value for PathBuf {
+    const PLACEHOLDER: &'static str = "PATH";
+
+    fn read(text: &str) -> Result<PathBuf, String> {
+        if text.is_empty() { Err("a path cannot be empty".to_owned()) } else { Ok(PathBuf::from(text)) }
+    }
+
+    fn write(&self) -> String {
+        self.display().to_string()
+    }
+}
+
+impl Value for Duration {
+    const PLACEHOLDER: &'static str = "DURATION";
+
+    fn read(text: &str) -> Result<Duration, String> {
+        crate::duration::parse(text)
+    }
+
+    fn write(&self) -> String {
+        crate::duration::format(*self)
+    }
+}
+
+/// An amount of bytes, written with a unit such as `256MiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+const BYTE_UNITS: [(&str, u64); 5] =
+    [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("", 1)];
+
+impl Value for Bytes {
+    const PLACEHOLDER: &'static str = "BYTES";
+
+    fn read(text: &str) -> Result<Bytes, String> {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, unit) = text.split_at(digits);
+        let factor = BYTE_UNITS.into_iter().find(|(name, _)| *name == unit).map(|(_, factor)| factor);
+        factor
+            .zip(number.parse::<u64>().ok())
+            .and_then(|(factor, n)| n.checked_mul(factor))
+            .map(Bytes)
+            .ok_or_else(|| {
+                format!("`{text}` is not an amount of bytes: write digits and perhaps KiB, MiB, GiB or TiB")
+            })
+    }
+
+    fn write(&self) -> String {
+        let exact = |(_, factor): &(&str, u64)| self.0 > 0 && self.0.is_multiple_of(*factor);
+        let (unit, factor) = BYTE_UNITS.into_iter().find(exact).unwrap_or(("", 1));
+        format!("{}{unit}", self.0 / factor)
+    }
+}
+
+/// Where a listener binds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// Nowhere.
+    Off,
+    /// Here; port 0 lets the system choose.
+    At(SocketAddr),
+}
+
+impl Listen {
+    /// Whether others than this machine can reach it.
+    #[must_use]
+    pub fn is_exposed(self) -> bool {
+        matches!(self, Listen::At(address) if !address.ip().is_loopback())
+    }
+}
+
+impl Value for Listen {
+    const PLACEHOLDER: &'static str = "ADDRESS:PORT|off";
+
+    fn read(text: &str) -> Result<Listen, String> {
+        if text == "off" {
+            return Ok(Listen::Off);
+        }
+        let local = text.strip_prefix("localhost:").and_then(|port| port.parse().ok());
+        let address = local.map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+        address.or_else(|| text.parse().ok()).map(Listen::At).ok_or_else(|| {
+            format!("`{text}` is not an address to listen on: write 127.0.0.1:4437, [::1]:4437, localhost:4437 or off")
+        })
+    }
+
+    fn write(&self) -> String {
+        match self {
+            Listen::Off => "off".to_owned(),
+            Listen::At(address) => address.to_string(),
+        }
+    }
+}
+
+macro_rules! words {
+    ($($(#[doc = $doc:literal])+ $name:ident, $what:literal { $($(#[doc = $word_doc:literal])+ $variant:ident = $word:literal),+ })+) => {
+        $(
+            $(#[doc = $doc])+
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum $name { $($(#[doc = $word_doc])+ $variant,)+ }
+
+            impl Value for $name {
+                const PLACEHOLDER: &'static str = "WORD";
+
+                fn read(text: &str) -> Result<$name, String> {
+                    match text {
+                        $($word => Ok($name::$variant),)+
+                        _ => Err(format!(concat!("`{}` is not ", $what, " that this version has: write ", $($word),+), text)),
+                    }
+                }
+
+                fn write(&self) -> String {
+                    match self { $($name::$variant => $word,)+ }.to_owned()
+                }
+            }
+        )+
+    };
+}
+
+words! {
+    /// Where objects are kept.
+    StoreKind, "an object store" {
+        /// In `<data-dir>/objects`.
+        Local = "local"
+    }
+    /// Where the metadata log is kept.
+    MetaKind, "a metadata backend" {
+        /// In an `SQLite` file in `<data-dir>/meta`.
+        Sqlite = "sqlite"
+    }
+    /// Where the write-ahead log is kept.
+    WalKind, "a write-ahead log" {
+        /// In `<data-dir>/wal`.
+        Local = "local"
+    }
+}
