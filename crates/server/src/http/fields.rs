@@ -81,12 +81,19 @@ fields! {
     KELDA_OLDEST "Kelda-Oldest" "kelda-oldest" Response "The time of the first record held.";
     KELDA_NEWEST "Kelda-Newest" "kelda-newest" Response "The time of the last record.";
     KELDA_CREATED "Kelda-Created" "kelda-created" Response "When the stream was created.";
+    KELDA_END "Kelda-End" "kelda-end" Response "`true` when the end asked for, by `until` or `count`, is reached.";
     KELDA_KIND "Kelda-Kind" "kelda-kind" Response "`stream` or `queue`.";
     KELDA_EPOCH "Kelda-Epoch" "kelda-epoch" Response "How often the stream was opened, less one; absent before.";
     KELDA_OWNER "Kelda-Owner" "kelda-owner" Response "The node that has the stream open.";
     KELDA_MAX_AGE "Kelda-Max-Age" "kelda-max-age" Both "How long records are kept, such as `7d`.";
     KELDA_MAX_BYTES "Kelda-Max-Bytes" "kelda-max-bytes" Both "How many bytes are kept.";
     KELDA_SEGMENT_BYTES "Kelda-Segment-Bytes" "kelda-segment-bytes" Both "The unit in which records are given up.";
+}
+
+/// A name as documents spell it; the name itself when it is not in the list.
+#[must_use]
+pub fn title(name: &HeaderName) -> &str {
+    FIELDS.iter().find(|field| field.name == name.as_str()).map_or(name.as_str(), |field| field.title)
 }
 
 /// The names that go in one direction, as a list for a header value.

@@ -168,11 +168,14 @@ fn push(batch: &mut Building, record: RecordText<'_>) -> Result<(), DecodeFault>
     let time = record.producer_timestamp.as_deref().map(time).transpose().map_err(malformed)?;
     let builder = &mut batch.builder;
     match (record.body, record.body_base64) {
-        (Some(_), Some(_)) => return Err(malformed("a record has `body` or `body_base64`, not both".to_owned())),
+        (Some(_), Some(_)) => {
+            return Err(malformed("a record has `body` or `body_base64`, not both".to_owned()));
+        }
         (text, None) => builder.push(text.as_deref().unwrap_or_default().as_bytes(), &headers, time)?,
         (None, Some(text)) => {
             let body = STANDARD.decode(text.as_bytes());
-            let body = body.map_err(|error| malformed(format!("`body_base64` is not standard base64: {error}")))?;
+            let body =
+                body.map_err(|error| malformed(format!("`body_base64` is not standard base64: {error}")))?;
             builder.push(&body, &headers, time)?;
         }
     }
@@ -182,7 +185,10 @@ fn push(batch: &mut Building, record: RecordText<'_>) -> Result<(), DecodeFault>
 fn header(header: HeaderText<'_>) -> Result<Header, String> {
     let raw = header.value.map_or("null", RawValue::get);
     if raw.len() > MAX_VALUE_TEXT_BYTES {
-        return Err(format!("a header value has {} bytes as JSON, at most {MAX_VALUE_TEXT_BYTES} allowed", raw.len()));
+        return Err(format!(
+            "a header value has {} bytes as JSON, at most {MAX_VALUE_TEXT_BYTES} allowed",
+            raw.len()
+        ));
     }
     let json = serde_json::from_str(raw).map_err(|error| error.to_string())?;
     Ok(Header { name: header.name.into_owned(), value: value::from_json(header.kind.as_deref(), json)? })

@@ -134,9 +134,15 @@ fn what_is_wrong_is_said() {
         ("{\"records\":[{\"producer_timestamp\":\"99999999999999999999\"}]}", "milliseconds since 1970"),
         ("{\"records\":[{\"headers\":[{\"value\":1}]}]}", "missing field `name`"),
         ("{\"records\":[{\"headers\":[{\"name\":\"a\",\"type\":\"u8\",\"value\":256}]}]}", "in its range"),
-        ("{\"records\":[{\"headers\":[{\"name\":\"a\",\"type\":\"u9\",\"value\":1}]}]}", "`u9` is not a type"),
+        (
+            "{\"records\":[{\"headers\":[{\"name\":\"a\",\"type\":\"u9\",\"value\":1}]}]}",
+            "`u9` is not a type",
+        ),
         ("{\"records\":[{\"headers\":[{\"name\":\"a\",\"value\":[]}]}]}", "needs a type"),
-        ("{\"records\":[{\"headers\":[{\"name\":\"a\",\"type\":\"table\",\"value\":[{}]}]}]}", "needs a name"),
+        (
+            "{\"records\":[{\"headers\":[{\"name\":\"a\",\"type\":\"table\",\"value\":[{}]}]}]}",
+            "needs a name",
+        ),
         ("{\"records\":[{\"headers\":[{\"name\":\"a\",\"type\":\"array\",\"value\":[{\"x\":1}]}]}]}", "`x`"),
         ("{\"records\":[{\"headers\":[{\"name\":\"a\",\"type\":\"decimal\",\"value\":1}]}]}", "scale"),
     ] {
@@ -151,7 +157,10 @@ fn what_is_wrong_is_said() {
 fn limits_are_limits() {
     let many = format!("{{\"records\":[{}{{}}]}}", "{},".repeat(10_000));
     assert!(matches!(decode(many.as_bytes()), Err(DecodeFault::Limit(_))));
-    let wide = format!("{{\"records\":[{{\"headers\":[{{\"name\":\"a\",\"value\":\"{}\"}}]}}]}}", "x".repeat(70_000));
+    let wide = format!(
+        "{{\"records\":[{{\"headers\":[{{\"name\":\"a\",\"value\":\"{}\"}}]}}]}}",
+        "x".repeat(70_000)
+    );
     assert!(matches!(decode(wide.as_bytes()), Err(DecodeFault::Limit(_))));
     let deep = format!(
         "{{\"records\":[{{\"headers\":[{{\"name\":\"a\",\"type\":\"array\",\"value\":{}1{}}}]}}]}}",

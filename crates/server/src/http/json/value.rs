@@ -109,7 +109,9 @@ fn untyped(json: Json) -> Result<Value, String> {
             _ => return Err(format!("{number} is not a number that a header can hold")),
         },
         Json::Array(_) | Json::Object(_) => {
-            return Err("a list or an object as a header value needs a type: array, table or decimal".to_owned());
+            return Err(
+                "a list or an object as a header value needs a type: array, table or decimal".to_owned()
+            );
         }
     })
 }
@@ -157,7 +159,9 @@ fn integer<T: TryFrom<i128>>(name: &str, json: &Json) -> Result<T, String> {
         Json::String(text) => text.parse::<i128>().ok(),
         _ => None,
     };
-    value.and_then(|value| T::try_from(value).ok()).ok_or_else(|| wrong(name, "a whole number in its range", json))
+    value
+        .and_then(|value| T::try_from(value).ok())
+        .ok_or_else(|| wrong(name, "a whole number in its range", json))
 }
 
 fn real(name: &str, json: &Json) -> Result<f64, String> {
@@ -170,8 +174,12 @@ fn real(name: &str, json: &Json) -> Result<f64, String> {
 }
 
 fn decimal(json: &Json) -> Result<Value, String> {
-    let field = |key: &str| json.get(key).ok_or_else(|| wrong("decimal", "{\"scale\": …, \"value\": …}", json));
-    Ok(Value::Decimal { scale: integer("decimal", field("scale")?)?, value: integer("decimal", field("value")?)? })
+    let field =
+        |key: &str| json.get(key).ok_or_else(|| wrong("decimal", "{\"scale\": …, \"value\": …}", json));
+    Ok(Value::Decimal {
+        scale: integer("decimal", field("scale")?)?,
+        value: integer("decimal", field("value")?)?,
+    })
 }
 
 fn wrong(name: &str, right: &str, json: &Json) -> String {
