@@ -284,7 +284,9 @@ impl DiskFile for FaultFile {
             let source = Arc::new(std::io::Error::other("injected write error"));
             return Err(DiskError::Other { path: self.path.clone(), op: DiskOp::Write, source });
         }
-        self.grow(offset + total, DiskOp::Write).await?;
+        if total > 0 {
+            self.grow(offset + total, DiskOp::Write).await?;
+        }
         self.inner.write_at(buffers, offset).await
     }
 

@@ -77,7 +77,11 @@ impl Inode {
         self.dirty_lens.push((self.writes, len));
     }
 
+    /// Writes, and lengthens the file when needed; nothing is no write.
     pub(super) fn write(&mut self, bytes: &[u8], offset: u64) {
+        if bytes.is_empty() {
+            return;
+        }
         self.writes += 1;
         let end = offset + bytes.len() as u64;
         let mut at = offset;

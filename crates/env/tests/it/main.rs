@@ -1,0 +1,13 @@
+//! The contract of the ports, run against every implementation, and what is particular to each of them.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
+
+mod contract;
+mod disk_contract;
+mod fault_layer;
+mod misc_contract;
+mod real_disk;
+mod real_store;
+mod sim_crash;
+mod sim_faults;
+mod sim_model;
+mod store_contract;

@@ -1,0 +1,150 @@
+//! What every object store does.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use kelda_env::{Adopted, StoreError};
+
+use crate::contract::{World, contract};
+
+contract!(
+    creates_only_what_is_not_there,
+    replaces,
+    reads_what_was_put,
+    reads_exact_ranges,
+    knows_what_is_there,
+    deletes,
+    lists_whole_segments_in_order,
+    refuses_bad_keys,
+    one_of_many_creators_wins,
+    adopts_files,
+    adopts_only_what_is_there,
+    holds_empty_objects,
+);
+
+async fn creates_only_what_is_not_there(World { store, .. }: World) {
+    store.put_if_absent("c/data/00/1", Bytes::from_static(b"one")).await.unwrap();
+    let error = store.put_if_absent("c/data/00/1", Bytes::from_static(b"two")).await.unwrap_err();
+    assert!(error.is_already_exists(), "{error}");
+    assert_eq!(store.get("c/data/00/1").await.unwrap(), "one");
+}
+
+async fn replaces(World { store, .. }: World) {
+    store.put("a/b", Bytes::from_static(b"one")).await.unwrap();
+    store.put("a/b", Bytes::from_static(b"two")).await.unwrap();
+    assert_eq!(store.get("a/b").await.unwrap(), "two");
+}
+
+async fn reads_what_was_put(World { store, .. }: World) {
+    let body: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
+    store.put_if_absent("big", Bytes::from(body.clone())).await.unwrap();
+    assert_eq!(store.get("big").await.unwrap(), body);
+    assert!(store.get("bigger").await.unwrap_err().is_not_found());
+}
+
+async fn reads_exact_ranges(World { store, .. }: World) {
+    store.put_if_absent("a", Bytes::from_static(b"0123456789")).await.unwrap();
+    assert_eq!(store.get_range("a", 2..5).await.unwrap(), "234");
+    assert_eq!(store.get_range("a", 0..10).await.unwrap(), "0123456789");
+    assert_eq!(store.get_range("a", 3..3).await.unwrap(), "");
+    for range in [0..11, 9..12, 10..11, 50..60] {
+        let error = store.get_range("a", range.clone()).await.unwrap_err();
+        assert!(matches!(error, StoreError::OutOfRange { len: 10, .. }), "{range:?}: {error}");
+    }
+    assert!(store.get_range("b", 0..1).await.unwrap_err().is_not_found());
+}
+
+async fn knows_what_is_there(World { store, .. }: World) {
+    store.put_if_absent("x/a", Bytes::from_static(b"12345")).await.unwrap();
+    assert_eq!(store.head("x/a").await.unwrap(), Some(5));
+    assert_eq!(store.head("x/b").await.unwrap(), None);
+    assert_eq!(store.head("y/z/b").await.unwrap(), None);
+}
+
+async fn deletes(World { store, .. }: World) {
+    store.put_if_absent("x/a", Bytes::from_static(b"one")).await.unwrap();
+    store.delete("x/a").await.unwrap();
+    store.delete("x/a").await.unwrap();
+    store.delete("never/was").await.unwrap();
+    assert_eq!(store.head("x/a").await.unwrap(), None);
+    store.put_if_absent("x/a", Bytes::from_static(b"two")).await.unwrap();
+    assert_eq!(store.get("x/a").await.unwrap(), "two");
+}
+
+async fn lists_whole_segments_in_order(World { store, .. }: World) {
+    for key in ["a/b/2", "a/b/10", "a/bc/1", "a/b-/1", "z"] {
+        store.put_if_absent(key, Bytes::from_static(b"xyz")).await.unwrap();
+    }
+    let keys = async |prefix: &str| {
+        let found = store.list(prefix).await.unwrap();
+        assert!(found.iter().all(|object| object.len == 3));
+        found.into_iter().map(|object| object.key).collect::<Vec<_>>()
+    };
+    assert_eq!(keys("a/b/").await, ["a/b/10", "a/b/2"]);
+    assert_eq!(keys("").await, ["a/b-/1", "a/b/10", "a/b/2", "a/bc/1", "z"]);
+    assert_eq!(keys("none/").await, [""; 0]);
+    let error = store.list("a/b").await.unwrap_err();
+    assert!(matches!(error, StoreError::BadKey { .. }), "{error}");
+}
+
+async fn refuses_bad_keys(World { store, .. }: World) {
+    let long = "a".repeat(600);
+    for key in ["", "/a", "a/", "a//b", "../a", "a/./b", "a b", "a#1", "ä", "a%2f", &long] {
+        let error = store.put_if_absent(key, Bytes::new()).await.unwrap_err();
+        assert!(matches!(error, StoreError::BadKey { .. }), "{key:?}: {error}");
+        let error = store.get(key).await.unwrap_err();
+        assert!(matches!(error, StoreError::BadKey { .. }), "{key:?}: {error}");
+    }
+}
+
+async fn one_of_many_creators_wins(World { env, store }: World) {
+    let winners = std::sync::Arc::new(parking_lot::Mutex::new(BTreeSet::new()));
+    let mut tasks = Vec::new();
+    for number in 0..8_u8 {
+        let (store, winners) = (store.clone(), winners.clone());
+        tasks.push(env.spawn("creator", async move {
+            match store.put_if_absent("new/dir/key", Bytes::from(vec![number; 1000])).await {
+                Ok(()) => {
+                    winners.lock().insert(number);
+                }
+                Err(error) => assert!(error.is_already_exists(), "{error}"),
+            }
+        }));
+    }
+    for task in tasks {
+        task.join().await.unwrap();
+    }
+    let winners = winners.lock().iter().copied().collect::<Vec<_>>();
+    assert_eq!(winners.len(), 1);
+    assert_eq!(store.get("new/dir/key").await.unwrap(), vec![winners[0]; 1000]);
+}
+
+async fn adopts_files(World { env, store }: World) {
+    let file = env.disk.create("segment").await.unwrap();
+    file.write_at(&[Bytes::from_static(b"0123456789")], 0).await.unwrap();
+    file.sync_data().await.unwrap();
+    assert_eq!(store.adopt(&*env.disk, "segment", "c/data/00/1").await.unwrap(), Adopted::Linked);
+    let error = store.adopt(&*env.disk, "segment", "c/data/00/1").await.unwrap_err();
+    assert!(error.is_already_exists(), "{error}");
+    assert!(env.disk.exists("segment").await.unwrap());
+    env.disk.remove("segment").await.unwrap();
+    env.disk.sync_dir("").await.unwrap();
+    drop(file);
+    assert_eq!(store.get("c/data/00/1").await.unwrap(), "0123456789");
+    assert_eq!(store.get_range("c/data/00/1", 2..4).await.unwrap(), "23");
+    assert_eq!(store.head("c/data/00/1").await.unwrap(), Some(10));
+    store.delete("c/data/00/1").await.unwrap();
+    assert_eq!(store.head("c/data/00/1").await.unwrap(), None);
+}
+
+async fn adopts_only_what_is_there(World { env, store }: World) {
+    assert!(store.adopt(&*env.disk, "segment", "c/data/00/1").await.unwrap_err().is_not_found());
+    assert_eq!(store.head("c/data/00/1").await.unwrap(), None);
+}
+
+async fn holds_empty_objects(World { store, .. }: World) {
+    store.put_if_absent("empty", Bytes::new()).await.unwrap();
+    assert_eq!(store.get("empty").await.unwrap(), "");
+    assert_eq!(store.head("empty").await.unwrap(), Some(0));
+    assert!(store.get_range("empty", 0..1).await.is_err());
+}
