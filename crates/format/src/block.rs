@@ -10,6 +10,7 @@ mod slice;
 
 use bytes::Bytes;
 
+pub(crate) use header::BLOCK_MAGIC;
 pub use header::{BLOCK_HEADER_BYTES, BlockHeader};
 
 use crate::batch::Batch;

@@ -8,6 +8,7 @@ pub mod block;
 pub mod codec;
 pub mod command;
 pub mod fault;
+pub mod fuzzing;
 pub mod header;
 pub mod ids;
 pub mod keys;

@@ -1,0 +1,103 @@
+//! Records over HTTP: frames in a stream of bytes that arrives in pieces, and what a writer may send.
+
+use bytes::Bytes;
+use kelda_format::limits::MAX_BATCH_RECORDS;
+use kelda_format::records::{self, FRAME_HEADER_BYTES, Frame, RecordsError};
+use kelda_format::{LimitError, Offset};
+
+use crate::samples;
+
+#[test]
+fn frames_come_out_as_soon_as_they_are_complete() {
+    let whole = samples::read_frames();
+    let mut sizes = Vec::new();
+    let mut received = Vec::new();
+    let mut at = 0;
+    for (count, byte) in whole.iter().enumerate() {
+        received.push(*byte);
+        let bytes = Bytes::copy_from_slice(&received);
+        if let Some((frame, next)) = Frame::decode(&bytes, at).unwrap() {
+            assert_eq!(next, count + 1, "not a byte later than needed");
+            sizes.push((frame.base(), frame.end()));
+            at = next;
+        }
+    }
+    assert_eq!(sizes, [(Offset(1000), Offset(1005)), (Offset(1005), Offset(1006))]);
+    assert_eq!(Frame::decode(&whole.into(), at), Ok(None));
+}
+
+#[test]
+fn offsets_times_and_headers_arrive() {
+    let bytes = Bytes::from(samples::read_frames());
+    let (frame, _) = Frame::decode(&bytes, 0).unwrap().unwrap();
+    assert_eq!(frame.records().collect::<Vec<_>>(), samples::block().records().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_writer_sends_exactly_one_frame_of_its_own_kind() {
+    let write = samples::write_frame();
+    assert_eq!(records::decode_write(&write.clone().into()), Ok(samples::batch()));
+    let twice = [write.clone(), write.clone()].concat();
+    for bytes in [vec![], write[..write.len() - 1].to_vec(), twice, samples::read_frames()] {
+        assert!(matches!(records::decode_write(&bytes.into()), Err(RecordsError::Malformed(_))));
+    }
+    assert!(Frame::decode(&write.into(), 0).is_err());
+}
+
+#[test]
+fn a_writer_shares_its_body_with_the_batch() {
+    let bytes = Bytes::from(samples::write_frame());
+    let batch = records::decode_write(&bytes).unwrap();
+    assert!(bytes.as_ptr_range().contains(&batch.body().as_ptr()));
+}
+
+#[test]
+fn checksums_may_be_left_out_by_a_writer_but_not_be_wrong() {
+    let bytes = samples::write_frame_without_checksums();
+    assert_eq!(records::decode_write(&bytes.clone().into()), Ok(samples::batch()));
+    for field in [36, 40, 44] {
+        let mut wrong = bytes.clone();
+        wrong[field] = 1;
+        assert!(records::decode_write(&wrong.into()).is_err());
+    }
+    let mut read = samples::read_frames();
+    read[6] = 0;
+    assert!(Frame::decode(&read.into(), 0).is_err(), "a reader always gets them");
+}
+
+#[test]
+fn the_server_assigns_offsets_and_times() {
+    for field in [8, 16] {
+        let mut bytes = samples::write_frame_without_checksums();
+        bytes[field] = 1;
+        let error = records::decode_write(&bytes.into()).unwrap_err();
+        assert!(error.to_string().contains("where the server assigns them"), "{error}");
+    }
+    // A record that claims to be later than the first: flags 1, empty body, 5 ms.
+    let mut bytes = samples::write_frame_without_checksums();
+    let meta = [0, 0, 1, 0, 5];
+    bytes.truncate(FRAME_HEADER_BYTES);
+    bytes[24] = 2;
+    bytes[28..36].copy_from_slice(&[5, 0, 0, 0, 0, 0, 0, 0]);
+    bytes.extend(meta);
+    let error = records::decode_write(&bytes.into()).unwrap_err();
+    assert!(error.to_string().contains("no place yet"), "{error}");
+}
+
+#[test]
+fn limits_are_told_apart_from_nonsense() {
+    let mut bytes = samples::write_frame_without_checksums();
+    let found = MAX_BATCH_RECORDS as u64 + 1;
+    bytes[24..28].copy_from_slice(&(MAX_BATCH_RECORDS as u32 + 1).to_le_bytes());
+    let limit = RecordsError::Limit(LimitError::BatchRecords { found });
+    assert_eq!(records::decode_write(&bytes.into()), Err(limit));
+}
+
+#[test]
+fn hostile_lengths_are_refused_before_they_are_waited_for() {
+    for field in [24, 28, 32] {
+        let mut bytes = samples::write_frame_without_checksums();
+        bytes[field..field + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(records::decode_write(&bytes.into()).is_err());
+    }
+}

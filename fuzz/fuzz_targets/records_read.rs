@@ -1,0 +1,5 @@
+//! What a reader of binary records gets: hands the input to the body that the tests run too.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| kelda_format::fuzzing::records_read(input));
