@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kelda_engine::AppendError as EngineError;
+use kelda_engine::{AppendError as EngineError, Appended, Wait};
 use kelda_format::{Offset, StreamId, StreamName, Timestamp};
 
 use crate::caller::{Caller, Operation};
@@ -16,10 +16,8 @@ use crate::{
     Content, ContentError, Fact, Fault, Field, LookupError, NodeFault, Problem, ProducerError, content_type,
 };
 
-/// How often an append goes to the engine again when the stream was closed under it.
-pub(crate) const APPEND_ATTEMPTS: u32 = 6;
-/// Pause before the second attempt; doubles with each.
-pub(crate) const APPEND_PAUSE: Duration = Duration::from_millis(20);
+/// How long a seal without records waits for the durability of an earlier one.
+const SEAL_WAIT: Duration = Duration::from_secs(10);
 
 /// One atomic append: all records or none, at consecutive offsets.
 #[derive(Clone, Debug, Default)]
@@ -214,7 +212,7 @@ impl Service {
             Err(Refused::Engine(EngineError::Sealed { tail }))
                 if seal_only && to_engine.producer.is_none() =>
             {
-                inner.sealed_receipt(target.stream, tail)
+                inner.sealed_receipt(name, target.stream, tail).await?
             }
             Err(refused) => return Err(refused.explain(name, &to_engine, target.mismatch)),
         };
@@ -296,39 +294,34 @@ impl Inner {
         stream: StreamId,
         request: &kelda_engine::AppendRequest,
     ) -> Result<Receipt, Refused> {
-        let mut pause = APPEND_PAUSE;
-        for attempt in 1.. {
-            let open = self.open(stream).await.map_err(|error| match error {
+        let mut patience = self.patience();
+        loop {
+            let open = self.open(stream, &mut patience).await.map_err(|error| match error {
                 None => Refused::Engine(EngineError::Gone),
                 Some(fault) => Refused::Node(fault),
             })?;
             match open.append(request.clone()).await {
-                Ok(appended) => {
-                    let producer = request.producer.as_ref().zip(appended.producer_seq);
-                    return Ok(Receipt {
-                        stream,
-                        first: appended.exact.then_some(appended.first),
-                        next: appended.next,
-                        timestamp: appended.timestamp,
-                        duplicate: appended.duplicate,
-                        sealed: appended.sealed,
-                        producer: producer.map(|(claim, seq)| (claim.epoch, seq)),
-                    });
-                }
-                Err(EngineError::Closed) if attempt < APPEND_ATTEMPTS => {
-                    self.env.clock.sleep(pause).await;
-                    pause *= 2;
-                }
+                Ok(appended) => return Ok(receipt(stream, request, &appended)),
+                Err(EngineError::Closed) if self.wait_again(&mut patience).await => {}
                 Err(error) => return Err(Refused::Engine(error)),
             }
         }
-        unreachable!("the last attempt returns")
     }
 
-    /// What sealing a sealed stream answers.
-    fn sealed_receipt(&self, stream: StreamId, tail: Offset) -> Receipt {
+    /// What sealing a sealed stream answers, once that seal is durable.
+    async fn sealed_receipt(
+        &self,
+        name: &StreamName,
+        stream: StreamId,
+        tail: Offset,
+    ) -> Result<Receipt, AppendError> {
+        match self.engine.wait(stream, tail, SEAL_WAIT).await {
+            Wait::Sealed => {}
+            Wait::Gone => return Err(LookupError::NotFound { name: name.clone() }.into()),
+            Wait::Data | Wait::TimedOut | Wait::Ended => return Err(NodeFault::OutcomeUnknown.into()),
+        }
         let status = self.engine.status(stream);
-        Receipt {
+        Ok(Receipt {
             stream,
             first: Some(tail),
             next: tail,
@@ -336,6 +329,19 @@ impl Inner {
             duplicate: false,
             sealed: true,
             producer: None,
-        }
+        })
+    }
+}
+
+fn receipt(stream: StreamId, request: &kelda_engine::AppendRequest, appended: &Appended) -> Receipt {
+    let producer = request.producer.as_ref().zip(appended.producer_seq);
+    Receipt {
+        stream,
+        first: appended.exact.then_some(appended.first),
+        next: appended.next,
+        timestamp: appended.timestamp,
+        duplicate: appended.duplicate,
+        sealed: appended.sealed,
+        producer: producer.map(|(claim, seq)| (claim.epoch, seq)),
     }
 }

@@ -6,11 +6,14 @@
 //! until content and seal are durable, in one WAL entry (P16), so that a repeat after a crash either finds all
 //! of it or nothing. Requests for one name take turns here; two nodes settle through the log.
 
+use std::sync::Arc;
+
 use kelda_engine::AppendError as EngineError;
-use kelda_format::command::{CreateStream, PutEntry};
+use kelda_format::command::CreateStream;
 use kelda_format::rows::{EntryRow, EntryState, Expiry};
-use kelda_format::{Batch, Offset, StreamId, StreamName, Timestamp};
-use kelda_meta::{Outcome, ProposeError};
+use kelda_format::{Batch, StreamId, StreamName, Timestamp};
+use kelda_meta::{Outcome, ProposeError, Rejection};
+use tokio::sync::oneshot;
 
 use crate::append::{Receipt, Refused};
 use crate::caller::{Caller, Denied, Operation, authorise};
@@ -127,16 +130,16 @@ impl Fault for CreateError {
 }
 
 /// A request whose configuration and content passed their checks.
-struct Wanted {
-    name: StreamName,
-    config: StreamConfig,
-    batch: Option<Batch>,
-    seal: Option<bool>,
+pub(crate) struct Wanted {
+    pub(crate) name: StreamName,
+    pub(crate) config: StreamConfig,
+    pub(crate) batch: Option<Batch>,
+    pub(crate) seal: Option<bool>,
 }
 
 impl Wanted {
     /// Whether something has to be durable before the entry may be live.
-    fn has_content(&self) -> bool {
+    pub(crate) fn has_content(&self) -> bool {
         self.batch.is_some() || self.seal == Some(true)
     }
 }
@@ -154,7 +157,7 @@ enum Found {
 }
 
 /// What one attempt came to; `None` when something came between, so that the name has to be looked at again.
-type Attempt = Option<Created>;
+pub(crate) type Attempt = Option<Created>;
 
 impl Service {
     /// Creates a stream, or answers with the one that exists.
@@ -177,18 +180,41 @@ impl Service {
         }
         let content_type = wanted.config.content_type.as_deref().unwrap_or(content_type::DEFAULT);
         wanted.batch = content.into_batch(content_type::is_json(content_type))?;
-        let _flight = inner.flights.enter(&wanted.name).await?;
-        for _ in 0..CREATE_ATTEMPTS {
-            if let Some(created) = inner.attempt(&wanted).await? {
-                return Ok(created);
-            }
+        if !wanted.has_content() {
+            return inner.carry_out(&wanted).await;
         }
-        let reason = format!("creating {} was overtaken {CREATE_ATTEMPTS} times", wanted.name);
-        Err(NodeFault::Unavailable { reason }.into())
+        // Runs to its end even when the caller goes away, which must not leave the entry initialising.
+        let (answer, result) = oneshot::channel();
+        let inner = Arc::clone(inner);
+        self.inner.env.spawn("create-stream", async move {
+            // A caller that went away does not want the result.
+            let _ = answer.send(inner.carry_out(&wanted).await);
+        });
+        result.await.unwrap_or(Err(NodeFault::OutcomeUnknown.into()))
     }
 }
 
 impl Inner {
+    /// Creates, one request per name at a time.
+    async fn carry_out(&self, wanted: &Wanted) -> Result<Created, CreateError> {
+        let _flight = self.flights.enter(&wanted.name).await?;
+        let mut outcome = Ok(None);
+        for _ in 0..CREATE_ATTEMPTS {
+            outcome = self.attempt(wanted).await;
+            if !matches!(outcome, Ok(None)) {
+                break;
+            }
+        }
+        let reason = || format!("creating {} was overtaken {CREATE_ATTEMPTS} times", wanted.name);
+        let outcome = outcome
+            .and_then(|created| created.ok_or_else(|| NodeFault::Unavailable { reason: reason() }.into()));
+        match &outcome {
+            Ok(created) => self.follow_new(created.info.stream, created.info.expiry),
+            Err(_) => self.leave(&wanted.name),
+        }
+        outcome
+    }
+
     /// Looks at the name in the current view and compares.
     fn look(&self, wanted: &Wanted) -> Result<Found, CreateError> {
         let view = self.meta.view();
@@ -214,6 +240,7 @@ impl Inner {
         }
     }
 
+    /// Does what the state of the name asks for.
     async fn attempt(&self, wanted: &Wanted) -> Result<Attempt, CreateError> {
         match self.look(wanted)? {
             Found::Answer(existing) => Ok(Some(existing)),
@@ -229,167 +256,48 @@ impl Inner {
     /// Proposes the entry; whoever loses a race finds the winner's at the next look.
     async fn propose(&self, wanted: &Wanted) -> Result<Attempt, CreateError> {
         let config = &wanted.config;
-        let expiry = config.expiry.unwrap_or(Expiry::Never);
-        let command = CreateStream {
+        let mut command = CreateStream {
             name: wanted.name.clone(),
             kind: config.kind,
             content_type: config.content_type.clone().unwrap_or_else(|| content_type::DEFAULT.to_owned()),
-            expiry,
+            expiry: config.expiry.unwrap_or(Expiry::Never),
             retention: config.retention,
             arguments: config.arguments.clone().unwrap_or_default(),
             parent: None,
             initialising: wanted.has_content(),
             at: Timestamp(self.env.clock.now()),
-            open: None,
+            // With content it is needed open at once.
+            open: wanted.has_content().then(|| self.engine.session()),
         };
-        match self.meta.propose(command.into()).await {
+        let mut outcome = self.meta.propose(command.clone().into()).await;
+        if let Err(ProposeError::Rejected(Rejection::SessionEnded { .. })) = outcome {
+            // The session is being replaced; the append waits for the next one.
+            command.open = None;
+            outcome = self.meta.propose(command.into()).await;
+        }
+        match outcome {
             Ok(Outcome::Created { stream, .. }) => {
-                self.follow(stream, expiry);
                 if wanted.has_content() {
                     self.fill(wanted, stream).await
                 } else {
-                    self.created(wanted, None)
+                    Ok(self.created(wanted, stream, None))
                 }
             }
-            // Exists, or unknown: the view tells.
-            Ok(_) | Err(ProposeError::Rejected(_) | ProposeError::Unknown(_)) => Ok(None),
+            // The name was taken meanwhile, or the outcome is unknown: the view tells.
+            Ok(_) | Err(ProposeError::Rejected(Rejection::SoftDeleted { .. }) | ProposeError::Unknown(_)) => {
+                Ok(None)
+            }
+            Err(ProposeError::Rejected(rejection)) => {
+                Err(NodeFault::Unavailable { reason: rejection.to_string() }.into())
+            }
             Err(ProposeError::Unavailable(reason)) => Err(NodeFault::Unavailable { reason }.into()),
-        }
-    }
-
-    /// Completes or clears away a creation that did not finish. Nobody else is at it: one node has one lane
-    /// per name, and another node's stream is not ours to open.
-    async fn settle(&self, wanted: &Wanted, entry: &EntryRow) -> Result<Attempt, CreateError> {
-        match self.is_durable(entry.stream).await? {
-            None => return Ok(None),
-            Some(true) => {
-                self.enliven(&wanted.name, entry.stream).await?;
-                return Ok(None);
-            }
-            Some(false) => {}
-        }
-        if wanted.config.differences(entry).is_empty() {
-            return self.fill(wanted, entry.stream).await;
-        }
-        // Nothing of it was ever acknowledged or durable, so it is as if it had never been asked for.
-        self.discard(entry.stream).await?;
-        Ok(None)
-    }
-
-    /// Finishes what a crash left of a creation that nobody repeated: live if its content is durable, else
-    /// removed, for then nobody was ever told of it.
-    pub(crate) async fn clear_up(&self, name: &StreamName, stream: StreamId) {
-        let Ok(_flight) = self.flights.enter(name).await else { return };
-        let unfinished = {
-            let view = self.meta.view();
-            view.entry(name).is_some_and(|e| e.stream == stream && e.state == EntryState::Initialising)
-        };
-        if !unfinished {
-            return;
-        }
-        let done = match self.is_durable(stream).await {
-            Ok(None) => return,
-            Ok(Some(true)) => self.enliven(name, stream).await,
-            Ok(Some(false)) => self.discard(stream).await,
-            Err(fault) => Err(fault),
-        };
-        match done {
-            Ok(()) => tracing::info!(%name, %stream, "finished what was left of a creation"),
-            Err(error) => tracing::warn!(%name, %stream, %error, "a creation is left unfinished"),
-        }
-    }
-
-    /// Whether content or seal of an unfinished creation is durable; `None` when the stream is gone.
-    async fn is_durable(&self, stream: StreamId) -> Result<Option<bool>, NodeFault> {
-        let durable = |inner: &Inner| {
-            inner.engine.status(stream).map(|status| status.tail > Offset::ZERO || status.sealed)
-        };
-        // What is there stays there. What is not may still be on its way until the stream is open here: then
-        // the WAL of an earlier session is recovered, and nobody else may write.
-        match durable(self) {
-            Some(false) => match self.open(stream).await {
-                Ok(_) => Ok(durable(self)),
-                Err(None) => Ok(None),
-                Err(Some(fault)) => Err(fault),
-            },
-            known => Ok(known),
-        }
-    }
-
-    /// Makes content and seal durable, then the entry live.
-    async fn fill(&self, wanted: &Wanted, stream: StreamId) -> Result<Attempt, CreateError> {
-        let mut receipt = None;
-        if wanted.has_content() {
-            let mut request =
-                kelda_engine::AppendRequest::new(wanted.batch.clone().unwrap_or_else(Batch::empty));
-            request.seal = wanted.seal == Some(true);
-            // Whatever happened before, the content is the first of the stream or is not written.
-            request.match_offset = Some(Offset::ZERO);
-            match self.append_to(stream, &request).await {
-                Ok(appended) => receipt = Some(appended),
-                Err(Refused::Engine(EngineError::OutcomeUnknown | EngineError::Gone)) => {
-                    return Ok(None);
-                }
-                Err(Refused::Engine(EngineError::MatchOffset { .. } | EngineError::Sealed { .. })) => {}
-                Err(refused) => {
-                    let fault = refused.into_create();
-                    // When this fails too, the next request for the name clears it away.
-                    let _ = self.discard(stream).await;
-                    return Err(fault);
-                }
-            }
-        }
-        self.enliven(&wanted.name, stream).await?;
-        self.created(wanted, receipt)
-    }
-
-    /// The answer to the request that created.
-    fn created(&self, wanted: &Wanted, receipt: Option<Receipt>) -> Result<Attempt, CreateError> {
-        let view = self.meta.view();
-        let entry = view.entry(&wanted.name).filter(|entry| entry.state == EntryState::Live);
-        let info = entry.and_then(|entry| self.info(&view, entry));
-        Ok(info.map(|info| Created { new: true, info, receipt }))
-    }
-
-    /// Makes an initialising entry live; one that is gone or live already is left alone.
-    async fn enliven(&self, name: &StreamName, stream: StreamId) -> Result<(), NodeFault> {
-        let command = {
-            let view = self.meta.view();
-            let entry =
-                view.entry(name).filter(|e| e.stream == stream && e.state == EntryState::Initialising);
-            entry.map(|entry| PutEntry {
-                name: name.clone(),
-                stream,
-                expected_version: entry.version,
-                state: Some(EntryState::Live),
-                expiry: None,
-                retention: None,
-                arguments: None,
-                at: Timestamp(self.env.clock.now()),
-            })
-        };
-        let Some(command) = command else { return Ok(()) };
-        match self.meta.propose(command.into()).await {
-            // Rejected: the entry changed since the view; the caller looks again.
-            Ok(_) | Err(ProposeError::Rejected(_)) => Ok(()),
-            Err(ProposeError::Unavailable(reason)) => Err(NodeFault::Unavailable { reason }),
-            Err(ProposeError::Unknown(_)) => Err(NodeFault::OutcomeUnknown),
-        }
-    }
-
-    /// Removes a stream that was never live.
-    async fn discard(&self, stream: StreamId) -> Result<(), NodeFault> {
-        self.deadlines.forget(stream);
-        match self.engine.delete(stream).await {
-            Ok(()) => Ok(()),
-            Err(error) => self.end_fault(error).map_or(Ok(()), Err),
         }
     }
 }
 
 impl Refused {
     /// What a refused first append means for a creation.
-    fn into_create(self) -> CreateError {
+    pub(crate) fn into_create(self) -> CreateError {
         match self {
             Refused::Node(fault) => fault.into(),
             Refused::Engine(EngineError::Overloaded(what)) => {

@@ -244,7 +244,14 @@ impl Inner {
         }
     }
 
-    /// Follows the expiry of a stream that was just created.
+    /// Follows the expiry of a stream that was just created, unless it is followed already.
+    pub(crate) fn follow_new(&self, stream: StreamId, expiry: Expiry) {
+        if !self.deadlines.lock().slots.contains_key(&stream) {
+            self.follow(stream, expiry);
+        }
+    }
+
+    /// Follows the expiry of a stream, counted from now.
     pub(crate) fn follow(&self, stream: StreamId, expiry: Expiry) {
         let now = self.monotonic_ms();
         match expiry {

@@ -19,8 +19,14 @@ struct Lane {
 
 /// The names that are being created.
 pub(crate) struct Flights {
-    lanes: Mutex<BTreeMap<StreamName, Lane>>,
-    max_names: usize,
+    lanes: Mutex<Lanes>,
+    max_users: usize,
+}
+
+#[derive(Default)]
+struct Lanes {
+    by_name: BTreeMap<StreamName, Lane>,
+    users: usize,
 }
 
 /// The right to create one name; gives it back when dropped.
@@ -39,33 +45,34 @@ struct Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut lanes = self.flights.lanes.lock();
-        if let Some(lane) = lanes.get_mut(&self.name) {
+        lanes.users -= 1;
+        if let Some(lane) = lanes.by_name.get_mut(&self.name) {
             lane.users -= 1;
             if lane.users == 0 {
-                lanes.remove(&self.name);
+                lanes.by_name.remove(&self.name);
             }
         }
     }
 }
 
 impl Flights {
-    /// At most `max_names` names at once.
-    pub(crate) fn new(max_names: usize) -> Arc<Flights> {
-        Arc::new(Flights { lanes: Mutex::default(), max_names })
+    /// At most `max_users` requests at once, flying or waiting.
+    pub(crate) fn new(max_users: usize) -> Arc<Flights> {
+        Arc::new(Flights { lanes: Mutex::default(), max_users })
     }
 
     /// Waits until nobody else creates this name.
     ///
     /// # Errors
-    /// [`NodeFault::Overloaded`] when too many names are being created.
+    /// [`NodeFault::Overloaded`] when too many creations are in flight.
     pub(crate) async fn enter(self: &Arc<Flights>, name: &StreamName) -> Result<Flight, NodeFault> {
         let (seat, gate) = {
             let mut lanes = self.lanes.lock();
-            let names = lanes.len();
-            if names >= self.max_names && !lanes.contains_key(name) {
-                return Err(NodeFault::Overloaded { what: format!("{names} streams are being created") });
+            if lanes.users >= self.max_users {
+                return Err(NodeFault::Overloaded { what: format!("{} creations", lanes.users) });
             }
-            let lane = lanes.entry(name.clone()).or_default();
+            lanes.users += 1;
+            let lane = lanes.by_name.entry(name.clone()).or_default();
             lane.users += 1;
             (Seat { flights: Arc::clone(self), name: name.clone() }, Arc::clone(&lane.gate))
         };
@@ -75,7 +82,7 @@ impl Flights {
     /// Names that have a lane now.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.lanes.lock().len()
+        self.lanes.lock().by_name.len()
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kelda_engine::{EndError, OpenError, OpenStream};
 use kelda_format::{NodeId, SessionId, StreamId};
 
+use crate::patience::Patience;
 use crate::service::{Inner, Service};
 use crate::{Fact, Fault, Field, Problem};
 
@@ -115,16 +116,24 @@ impl Inner {
         }
     }
 
-    /// The open stream; `Err(None)` when it is gone.
-    pub(crate) async fn open(&self, stream: StreamId) -> Result<Arc<OpenStream>, Option<NodeFault>> {
-        if let Some(open) = self.engine.opened(stream) {
-            return Ok(open);
+    /// The open stream, opened if need be; `Err(None)` when it is gone.
+    pub(crate) async fn open(
+        &self,
+        stream: StreamId,
+        patience: &mut Patience,
+    ) -> Result<Arc<OpenStream>, Option<NodeFault>> {
+        loop {
+            match self.engine.open(stream).await {
+                Ok(open) => return Ok(open),
+                Err(OpenError::Gone) => return Err(None),
+                Err(OpenError::Elsewhere(owner)) => return Err(Some(self.elsewhere(owner))),
+                Err(OpenError::Unavailable(reason)) => {
+                    if !self.wait_again(patience).await {
+                        return Err(Some(NodeFault::Unavailable { reason }));
+                    }
+                }
+            }
         }
-        self.engine.open(stream).await.map_err(|error| match error {
-            OpenError::Gone => None,
-            OpenError::Elsewhere(owner) => Some(self.elsewhere(owner)),
-            OpenError::Unavailable(reason) => Some(NodeFault::Unavailable { reason }),
-        })
     }
 
     /// What the end of a stream's life, or of a part of it, came to; `Err(None)` when the stream is gone.

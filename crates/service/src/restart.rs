@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt};
-use kelda_format::command::PutEntry;
+use kelda_engine::EndError;
 use kelda_format::rows::{EntryState, Expiry, SessionState};
 use kelda_format::{SessionEpoch, SessionId, StreamId, StreamName, Timestamp};
 use kelda_meta::State;
@@ -17,20 +17,19 @@ use crate::service::Inner;
 /// Entries looked at per step of the walk over all names.
 const PAGE: usize = 1024;
 
-/// Proposals in flight while deadlines are persisted: what one log entry takes.
-const PERSIST_AT_ONCE: usize = 256;
+/// Streams that are closed at once while deadlines are persisted: enough to fill log entries.
+const AT_ONCE: usize = 128;
 
-/// Follows the deadlines of all existing streams; returns the creations that did not finish.
-pub(crate) fn take_up(inner: &Arc<Inner>) -> Vec<(StreamName, StreamId)> {
+/// Follows the deadlines of all existing streams, and takes note of creations that did not finish.
+pub(crate) fn take_up(inner: &Arc<Inner>) {
     let view = inner.meta.view();
     let exact = closed_cleanly(inner, &view);
-    let mut unfinished = Vec::new();
     let mut after: Option<StreamName> = None;
     loop {
         let page = view.list("", after.as_ref().map(StreamName::as_str), PAGE);
         for entry in &page.entries {
             if entry.state == EntryState::Initialising {
-                unfinished.push((entry.name.clone(), entry.stream));
+                inner.leftovers.add(&entry.name, entry.stream);
             }
             inner.follow(entry.stream, entry.expiry);
             let persisted = view.stream(entry.stream).and_then(|row| row.deadline);
@@ -40,7 +39,7 @@ pub(crate) fn take_up(inner: &Arc<Inner>) -> Vec<(StreamName, StreamId)> {
         }
         after = page.entries.last().map(|entry| entry.name.clone());
         if !page.more || after.is_none() {
-            return unfinished;
+            return;
         }
     }
 }
@@ -66,36 +65,23 @@ impl Inner {
         }
     }
 
-    /// Persists the sliding deadlines that moved (P5), a full log entry at a time.
+    /// Persists the sliding deadlines that moved. Only a close by the owner does (P5), so a stream that was only
+    /// read is opened for it.
     pub(crate) async fn persist_deadlines(&self) {
         let moved = self.deadlines.lock().moved();
+        if moved.is_empty() {
+            return;
+        }
+        self.engine.flush().await;
         let (mono, wall) = (self.monotonic_ms(), self.env.clock.now());
-        let commands: Vec<PutEntry> = {
-            let view = self.meta.view();
-            let command = |(stream, deadline): (StreamId, u64)| {
-                let entry = view.entry_of(stream).filter(|entry| entry.stream == stream)?;
-                let Expiry::Sliding { ttl_ms } = entry.expiry else { return None };
-                // The deadline is counted from the time of the command.
-                let used = wall.saturating_add(deadline.saturating_sub(mono)).saturating_sub(ttl_ms);
-                Some(PutEntry {
-                    name: entry.name.clone(),
-                    stream,
-                    expected_version: entry.version,
-                    state: None,
-                    expiry: Some(entry.expiry),
-                    retention: None,
-                    arguments: None,
-                    at: Timestamp(used),
-                })
-            };
-            moved.into_iter().filter_map(command).collect()
-        };
-        let proposals = stream::iter(commands).map(|command| self.meta.propose(command.into()));
-        let failed = proposals
-            .buffer_unordered(PERSIST_AT_ONCE)
-            .filter(|r| std::future::ready(r.is_err()))
-            .count()
-            .await;
+        let closes = stream::iter(moved).map(|(stream, deadline)| async move {
+            let deadline = Timestamp(wall.saturating_add(deadline.saturating_sub(mono)));
+            if self.open(stream, &mut self.impatience()).await.is_err_and(|fault| fault.is_none()) {
+                return true;
+            }
+            matches!(self.engine.close_stream(stream, Some(deadline)).await, Ok(()) | Err(EndError::Gone))
+        });
+        let failed = closes.buffer_unordered(AT_ONCE).filter(|done| std::future::ready(!done)).count().await;
         if failed > 0 {
             tracing::warn!(failed, "sliding deadlines were not persisted");
         }

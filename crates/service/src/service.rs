@@ -9,12 +9,13 @@ use parking_lot::Mutex;
 
 use crate::expiry::Deadlines;
 use crate::flight::Flights;
+use crate::leftover::Leftovers;
 use crate::{restart, timer};
 
 /// Bounds of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceConfig {
-    /// Names that may be in creation at once.
+    /// Creations that may be in flight at once, those that wait for one of the same name included.
     pub max_creations: usize,
     /// Streams that one pass of the expiry timer removes at once.
     pub expiry_batch: usize,
@@ -39,6 +40,7 @@ pub(crate) struct Inner {
     pub(crate) config: ServiceConfig,
     pub(crate) flights: Arc<Flights>,
     pub(crate) deadlines: Arc<Deadlines>,
+    pub(crate) leftovers: Leftovers,
     /// Wall clock minus monotonic clock at the start, in milliseconds.
     clock_offset: i128,
     timer: Mutex<Option<TaskHandle>>,
@@ -61,12 +63,12 @@ impl Service {
             config,
             flights: Flights::new(config.max_creations),
             deadlines: Arc::default(),
+            leftovers: Leftovers::default(),
             clock_offset,
             timer: Mutex::new(None),
         });
-        let unfinished = restart::take_up(&inner);
-        let task =
-            timer::run(Arc::downgrade(&inner), inner.env.clone(), Arc::clone(&inner.deadlines), unfinished);
+        restart::take_up(&inner);
+        let task = timer::run(Arc::downgrade(&inner), inner.env.clone(), Arc::clone(&inner.deadlines));
         *inner.timer.lock() = Some(inner.env.spawn("expiry", task));
         Service { inner }
     }

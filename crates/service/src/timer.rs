@@ -6,42 +6,34 @@ use std::time::Duration;
 
 use futures::stream::{self, StreamExt};
 use kelda_env::Env;
-use kelda_format::{StreamId, StreamName, Timestamp};
+use kelda_format::{StreamId, Timestamp};
 
 use crate::NodeFault;
 use crate::expiry::Deadlines;
 use crate::service::Inner;
 
+/// How long after a creation was left unfinished it is cleared up, or tried to be again.
+const CLEAR_UP_PAUSE: Duration = Duration::from_secs(5);
+
 /// Expiries that are proposed at once.
 const AT_ONCE: usize = 32;
 
 /// Runs until the service is dropped or the task aborted.
-pub(crate) async fn run(
-    service: Weak<Inner>,
-    env: Env,
-    deadlines: Arc<Deadlines>,
-    unfinished: Vec<(StreamName, StreamId)>,
-) {
-    for (name, stream) in unfinished {
-        let Some(inner) = service.upgrade() else { return };
-        inner.clear_up(&name, stream).await;
-    }
+pub(crate) async fn run(service: Weak<Inner>, env: Env, deadlines: Arc<Deadlines>) {
+    let mut pause = Some(Duration::ZERO);
     loop {
-        let next = deadlines.lock().next();
-        let pause = next.map(|at| Duration::from_millis(at.saturating_sub(monotonic_ms(&env))));
         tokio::select! {
             biased;
             () = deadlines.moved.notified() => {}
             () = sleep(&env, pause) => {
                 let Some(inner) = service.upgrade() else { return };
                 inner.expire_passed().await;
+                inner.clear_up().await;
             }
         }
+        let Some(inner) = service.upgrade() else { return };
+        pause = inner.pause();
     }
-}
-
-fn monotonic_ms(env: &Env) -> u64 {
-    u64::try_from(env.clock.monotonic().as_millis()).unwrap_or(u64::MAX)
 }
 
 async fn sleep(env: &Env, pause: Option<Duration>) {
@@ -52,6 +44,14 @@ async fn sleep(env: &Env, pause: Option<Duration>) {
 }
 
 impl Inner {
+    /// How long there is nothing to do; for ever if nothing is ahead.
+    fn pause(&self) -> Option<Duration> {
+        let next = self.deadlines.lock().next();
+        let expiry = next.map(|at| Duration::from_millis(at.saturating_sub(self.monotonic_ms())));
+        let clear_up = (!self.leftovers.is_empty()).then_some(CLEAR_UP_PAUSE);
+        expiry.into_iter().chain(clear_up).min()
+    }
+
     /// Removes the streams whose deadline has passed, a batch at a time.
     async fn expire_passed(&self) {
         let now = self.monotonic_ms();
