@@ -19,6 +19,7 @@ use crate::session::{Session, Shared};
 use crate::start;
 use crate::stream::OpenStream;
 use crate::stream::registry::Registry;
+use crate::waiters::Waiters;
 
 /// The storage engine of one node. Cheap to clone.
 #[derive(Clone)]
@@ -57,10 +58,12 @@ impl Engine {
         let config = config.consistent();
         let objects = ObjectReader::new(
             Arc::clone(&store),
-            ObjectReaderConfig { cache_bytes: config.object_cache_bytes },
+            ObjectReaderConfig::within(config.object_cache_bytes),
         );
         let health = HealthCell::new(Health::Recovering { segments_left: 0, bytes_left: 0 });
-        let shared = Arc::new(Shared { env: env.clone(), meta, store, config, identity, health, objects });
+        let waiters = Waiters::default();
+        let shared =
+            Arc::new(Shared { env: env.clone(), meta, store, config, identity, health, objects, waiters });
         let (started, first) = oneshot::channel();
         // Recovery reads and writes files: that, as all supervision, runs where it may block.
         let handle = env.tasks.spawn_thread("kelda-engine", Box::pin(supervise(shared, started)));

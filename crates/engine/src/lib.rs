@@ -4,13 +4,16 @@
 //! acknowledged survives the process, that readers never see past the durable tail, and that memory and disk stay
 //! within named bounds. Never resolves names, never speaks a protocol, never writes metadata on the append path.
 
+mod bounds;
 mod cache;
 mod config;
+mod cut;
 mod engine;
 mod error;
+mod find_time;
 mod health;
 mod lifecycle;
-pub mod objects;
+mod objects;
 mod propose;
 mod read;
 mod recovery;
@@ -22,6 +25,7 @@ mod stream;
 mod types;
 mod upload;
 mod wait;
+mod waiters;
 mod wal;
 
 pub use config::{EngineConfig, Identity};

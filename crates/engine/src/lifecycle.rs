@@ -242,6 +242,8 @@ impl Running {
         };
         let result = self.end_with(stream.as_deref(), command, Phase::Gone).await;
         self.settle(&turn, &result);
+        // Also those who wait for a stream that was not open.
+        self.session.shared.waiters.wake(id);
         result
     }
 

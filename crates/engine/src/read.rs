@@ -1,30 +1,138 @@
-//! Reads across WAL tail, cache and objects.
+//! Reads across WAL tail, cache and objects: owns the choice of the tier. Guarantees that nothing past the durable
+//! tail is returned, that a commit which evicts between two looks hides nothing (the view is taken after the cache
+//! missed), and that a missing object is damage only when a newer view still names it (P13). Never opens a stream,
+//! never lists the store.
 
-use kelda_format::{Offset, StreamId, Timestamp};
+use kelda_format::{Block, Offset, StreamId};
 
-use crate::engine::Engine;
+use crate::bounds::Bounds;
+use crate::engine::{Engine, Running};
 use crate::error::ReadError;
+use crate::objects::ObjectError;
 use crate::types::{Chunk, ReadLimit};
 
+/// Looks at cache and view before a read gives up: each repeat means that the stream changed hands or an object
+/// was replaced in between.
+pub(crate) const LOOKS: usize = 4;
+
 impl Engine {
-    /// Records of a stream from an offset on, never past the durable tail.
+    /// Records of a stream from an offset on, never past the durable tail. Fewer than the limit allows may be
+    /// returned, but at least one when there is one; nothing at the tail.
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub async fn read(
+    pub async fn read(&self, stream: StreamId, from: Offset, limit: ReadLimit) -> Result<Chunk, ReadError> {
+        let running = self.inner.current.load_full();
+        let shared = &self.inner.shared;
+        let mut missing = None;
+        for _ in 0..LOOKS {
+            if let Some(chunk) = running.read_cached(stream, from, &limit)? {
+                return Ok(chunk);
+            }
+            let view = shared.meta.view();
+            let row = view.stream(stream).ok_or(ReadError::Gone)?;
+            let bounds = running.bounds(row);
+            if from < bounds.start {
+                return Err(ReadError::Trimmed { start: bounds.start });
+            }
+            if from >= row.end {
+                if bounds.open && from < bounds.tail {
+                    // Opened since the look at the cache.
+                    continue;
+                }
+                return bounds.at_the_end(from);
+            }
+            match shared.objects.read(&view, stream, from, &limit).await {
+                Ok(blocks) if blocks.is_empty() && wants_any(from, &limit) => {
+                    return Err(unheld(stream, from));
+                }
+                Ok(blocks) => return bounds.answer(from, blocks),
+                Err(error) => missing = Some(judge(error, missing, stream, from)?),
+            }
+        }
+        Err(ReadError::Unavailable(format!("stream {stream} changes faster than it can be read")))
+    }
+}
+
+impl Running {
+    /// The answer from the log cache, if the stream is open and `from` is not below it.
+    fn read_cached(
         &self,
-        _stream: StreamId,
-        _from: Offset,
-        _limit: ReadLimit,
-    ) -> Result<Chunk, ReadError> {
-        Err(ReadError::Unavailable("not built yet".to_owned()))
+        stream: StreamId,
+        from: Offset,
+        limit: &ReadLimit,
+    ) -> Result<Option<Chunk>, ReadError> {
+        let Some(open) = self.held_open(stream) else { return Ok(None) };
+        let view = self.session.shared.meta.view();
+        let start = view.stream(stream).ok_or(ReadError::Gone)?.start;
+        if from < start {
+            return Err(ReadError::Trimmed { start });
+        }
+        let Some(state) = open.readable() else { return Ok(None) };
+        if from > state.durable {
+            return Err(ReadError::PastTail { tail: state.durable });
+        }
+        let Some(blocks) = state.cache.read(from, limit) else { return Ok(None) };
+        let next = blocks.last().map_or(from, Block::end);
+        Ok(Some(Chunk { blocks, next, tail: state.durable, start, sealed: state.durable_sealed }))
+    }
+}
+
+impl Bounds {
+    /// The answer to a read that got `blocks`.
+    fn answer(&self, from: Offset, blocks: Vec<Block>) -> Result<Chunk, ReadError> {
+        let next = blocks.last().map_or(from, Block::end);
+        // P19: whoever gets here would take it for the tail.
+        if next >= self.tail && !self.known {
+            return Err(tail_unknown());
+        }
+        Ok(Chunk { blocks, next, tail: self.tail, start: self.start, sealed: self.sealed })
     }
 
-    /// The first record at or after a time; the tail when there is none.
-    ///
-    /// # Errors
-    /// See [`ReadError`].
-    pub async fn find_time(&self, _stream: StreamId, _timestamp: Timestamp) -> Result<Offset, ReadError> {
-        Err(ReadError::Unavailable("not built yet".to_owned()))
+    /// The answer to a read at or past the committed end of a stream that has nothing else.
+    fn at_the_end(&self, from: Offset) -> Result<Chunk, ReadError> {
+        if from > self.tail && self.known {
+            return Err(ReadError::PastTail { tail: self.tail });
+        }
+        self.answer(from, Vec::new())
     }
+}
+
+/// Whether a read may return a record at all.
+fn wants_any(from: Offset, limit: &ReadLimit) -> bool {
+    limit.max_records > 0 && limit.until.is_none_or(|until| from < until)
+}
+
+/// What a failed read of objects means: try again with a newer view and remember which object was missing, or an
+/// error.
+pub(crate) fn judge(
+    error: ObjectError,
+    missing: Option<String>,
+    stream: StreamId,
+    from: Offset,
+) -> Result<String, ReadError> {
+    match error {
+        ObjectError::Missing { key } if missing.as_ref() != Some(&key) => Ok(key),
+        ObjectError::Missing { key } => Err(ReadError::Damaged {
+            detail: format!("it is missing, and holds stream {stream} at offset {from}"),
+            object: key,
+        }),
+        ObjectError::Damaged { key, position, detail } => Err(ReadError::Damaged {
+            object: key,
+            detail: format!("at byte {position}, read for stream {stream} from offset {from}: {detail}"),
+        }),
+        ObjectError::Unavailable(why) => Err(ReadError::Unavailable(why)),
+    }
+}
+
+/// The metadata names no object for an offset that it says is committed.
+fn unheld(stream: StreamId, from: Offset) -> ReadError {
+    ReadError::Damaged {
+        object: "none".to_owned(),
+        detail: format!("the metadata names no object that holds stream {stream} at offset {from}"),
+    }
+}
+
+pub(crate) fn tail_unknown() -> ReadError {
+    ReadError::Unavailable("the session that held the stream ended and is not recovered yet".to_owned())
 }

@@ -16,12 +16,13 @@ use crate::error::AppendError;
 use crate::health::HealthCell;
 use crate::objects::ObjectReader;
 use crate::stream::OpenStream;
+use crate::waiters::Waiters;
 use crate::wal::Reserved;
 use crate::wal::queue::WalQueue;
 use crate::wal::room::Room;
 use crate::wal::segment::TAIL_BYTES;
 
-/// What outlives sessions: the outside, the settings and the reader of objects.
+/// What outlives sessions: the outside, the settings, the reader of objects and the waiting readers.
 pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) meta: Arc<dyn Meta>,
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) identity: Identity,
     pub(crate) health: HealthCell,
     pub(crate) objects: ObjectReader,
+    pub(crate) waiters: Waiters,
 }
 
 /// One session.

@@ -1,14 +1,45 @@
-//! What is known of a stream without opening it.
+//! What is known of a stream without opening it: owns how view and open stream are put together. Never waits.
 
-use kelda_format::StreamId;
+use kelda_format::{StreamId, Timestamp};
+use kelda_meta::State;
 
-use crate::engine::Engine;
+use crate::bounds::Bounds;
+use crate::engine::{Engine, Running};
 use crate::types::StreamStatus;
 
 impl Engine {
     /// The status of a stream, open or closed; none when it is gone. Never opens it.
     #[must_use]
-    pub fn status(&self, _stream: StreamId) -> Option<StreamStatus> {
-        None
+    pub fn status(&self, stream: StreamId) -> Option<StreamStatus> {
+        let running = self.inner.current.load_full();
+        let view = self.inner.shared.meta.view();
+        let row = view.stream(stream)?;
+        let bounds = running.bounds(row);
+        Some(StreamStatus {
+            start: bounds.start,
+            tail: bounds.tail,
+            tail_known: bounds.known,
+            sealed: bounds.sealed,
+            last_timestamp: bounds.last_timestamp,
+            oldest_timestamp: running.oldest(&view, stream, &bounds),
+            bytes: row.bytes + bounds.uncommitted_bytes,
+            epoch: row.epoch,
+            open: bounds.open,
+        })
+    }
+}
+
+impl Running {
+    /// Time of the first record held, or a little less: after a trim it is that of what lies with it in an object.
+    fn oldest(&self, view: &State, stream: StreamId, bounds: &Bounds) -> Option<Timestamp> {
+        if bounds.start >= bounds.tail {
+            return None;
+        }
+        if let Some(first) = view.object_at(stream, bounds.start) {
+            return Some(first.first_timestamp);
+        }
+        let open = self.streams.get(stream)?;
+        let state = open.readable()?;
+        state.cache.time_at(bounds.start)
     }
 }

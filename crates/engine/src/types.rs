@@ -102,8 +102,10 @@ pub enum Wait {
 pub struct StreamStatus {
     /// The first offset held.
     pub start: Offset,
-    /// The durable tail.
+    /// The durable tail; the committed one when `tail_known` is false.
     pub tail: Offset,
+    /// False while another session, or one that ended and is not recovered, may have acknowledged more (P19).
+    pub tail_known: bool,
     /// Whether the stream is sealed, durably.
     pub sealed: bool,
     /// Time of the last record, kept when all are trimmed.

@@ -24,7 +24,7 @@ impl OpenStream {
                 Section::Records(block) => {
                     state.durable = block.end();
                     state.durable_timestamp = block.last_timestamp();
-                    state.cache.push(block, segment);
+                    state.cache.push(block);
                 }
                 Section::Seal => state.durable_sealed = true,
                 _ => {}
@@ -32,7 +32,7 @@ impl OpenStream {
         }
         state.answer_durable();
         drop(state);
-        self.changed.notify_waiters();
+        self.session.shared.waiters.wake(self.id);
     }
 
     /// The uploader says that a commit is applied which covers everything up to `end`, `entries` entries in all.
@@ -84,7 +84,7 @@ impl OpenStream {
         state.cache = LogCache::new(state.durable);
         drop(state);
         self.inflight.close();
-        self.changed.notify_waiters();
+        self.session.shared.waiters.wake(self.id);
     }
 
     /// Time that a record accepted now would get at least.

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use kelda_format::rows::StreamRow;
 use kelda_format::{Epoch, Offset, StreamId, Timestamp};
 use parking_lot::Mutex;
-use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::cache::LogCache;
 use crate::error::AppendError;
@@ -32,8 +32,6 @@ pub struct OpenStream {
     pub(crate) epoch: Epoch,
     pub(crate) session: Arc<Session>,
     pub(crate) state: Mutex<StreamState>,
-    /// Wakes readers at the tail: the durable tail moved, the stream was sealed, or it ended here.
-    pub(crate) changed: Notify,
     /// Bytes that may be in flight for this stream.
     pub(crate) inflight: Arc<Semaphore>,
 }
@@ -118,7 +116,6 @@ impl OpenStream {
                 gaps: GapWaiters::default(),
                 cache: LogCache::new(row.end),
             }),
-            changed: Notify::new(),
             inflight,
         }
     }

@@ -1,0 +1,1 @@
+//! The log cache against a plain list of records.

@@ -1,0 +1,1 @@
+//! The object reader over a simulated store.
