@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use kelda_format::rows::StreamRow;
 use kelda_format::{Offset, StreamId, Timestamp};
+use kelda_meta::State;
 use parking_lot::MutexGuard;
 
 use crate::engine::Running;
@@ -17,6 +17,8 @@ use crate::stream::{OpenStream, Phase, StreamState};
 pub(crate) struct Bounds {
     /// The first offset held.
     pub(crate) start: Offset,
+    /// Everything before it is in objects.
+    pub(crate) committed: Offset,
     /// The durable tail; the committed one when `known` is false.
     pub(crate) tail: Offset,
     /// Whether nothing is acknowledged beyond `tail`.
@@ -32,19 +34,17 @@ pub(crate) struct Bounds {
 }
 
 impl Running {
-    /// The stream when it is open here, also while something that ends it is proposed.
-    pub(crate) fn held_open(&self, stream: StreamId) -> Option<Arc<OpenStream>> {
-        self.streams.get(stream).filter(|open| open.readable().is_some())
-    }
-
-    /// Bounds of the stream whose row is `row`. The look at the open stream is later than the view the row is of,
-    /// so the tail is never before the row's end.
-    pub(crate) fn bounds(&self, row: &StreamRow) -> Bounds {
-        if let Some(open) = self.streams.get(row.id)
+    /// Looks at a stream; nothing when it is gone. The view is the one that the bounds were seen with.
+    pub(crate) fn look(&self, stream: StreamId) -> Option<(Arc<State>, Bounds)> {
+        let meta = &self.session.shared.meta;
+        if let Some(open) = self.streams.get(stream)
             && let Some(state) = open.readable()
         {
-            return Bounds {
+            let view = meta.view();
+            let row = view.stream(stream)?;
+            let bounds = Bounds {
                 start: row.start,
+                committed: row.end,
                 tail: state.durable,
                 known: true,
                 sealed: state.durable_sealed,
@@ -52,18 +52,24 @@ impl Running {
                 uncommitted_bytes: state.cache.bytes_from(row.end),
                 open: true,
             };
+            return Some((view, bounds));
         }
-        // Held by this session, but not open: just opened or just closed, and everything is committed either way.
+        // This view is later than the look at the registry: what was acknowledged by a stream that was closed
+        // before that look is committed in it.
+        let view = meta.view();
+        let row = view.stream(stream)?;
         let held_here = row.owner == Some(self.session.id) && self.session.ended().is_none();
-        Bounds {
+        let bounds = Bounds {
             start: row.start,
+            committed: row.end,
             tail: row.end,
             known: row.owner.is_none() || row.sealed || held_here,
             sealed: row.sealed,
             last_timestamp: row.last_timestamp,
             uncommitted_bytes: 0,
             open: false,
-        }
+        };
+        Some((view, bounds))
     }
 }
 

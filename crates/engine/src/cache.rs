@@ -107,11 +107,6 @@ impl LogCache {
         self.release();
     }
 
-    /// The first offset held.
-    pub(crate) fn start(&self) -> Offset {
-        self.start
-    }
-
     /// Bytes of the blocks that lie at or after `offset`.
     pub(crate) fn bytes_from(&self, offset: Offset) -> u64 {
         let before = match self.find(offset).checked_sub(1) {

@@ -56,10 +56,8 @@ impl Engine {
         identity: Identity,
     ) -> Result<Engine, StartError> {
         let config = config.consistent();
-        let objects = ObjectReader::new(
-            Arc::clone(&store),
-            ObjectReaderConfig::within(config.object_cache_bytes),
-        );
+        let objects =
+            ObjectReader::new(Arc::clone(&store), ObjectReaderConfig::within(config.object_cache_bytes));
         let health = HealthCell::new(Health::Recovering { segments_left: 0, bytes_left: 0 });
         let waiters = Waiters::default();
         let shared =

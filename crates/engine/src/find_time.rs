@@ -19,10 +19,9 @@ impl Engine {
         let mut missing = None;
         for _ in 0..LOOKS {
             let cached = running.find_cached(stream, time);
-            let view = shared.meta.view();
-            let row = view.stream(stream).ok_or(ReadError::Gone)?;
+            let (view, bounds) = running.look(stream).ok_or(ReadError::Gone)?;
             if let Some((FoundTime::At(offset), _)) = cached {
-                return Ok(offset.max(row.start));
+                return Ok(offset.max(bounds.start));
             }
             if let Some((FoundTime::None, tail)) = cached {
                 return Ok(tail);
@@ -31,15 +30,14 @@ impl Engine {
                 Ok(Some(offset)) => return Ok(offset),
                 Ok(None) => {}
                 Err(error) => {
-                    missing = Some(judge(error, missing, stream, row.start)?);
+                    missing = Some(judge(error, missing, stream, bounds.start)?);
                     continue;
                 }
             }
             // Everything committed is before the time.
             if let Some((FoundTime::AtOrBefore(offset), _)) = cached {
-                return Ok(offset.max(row.start));
+                return Ok(offset.max(bounds.start));
             }
-            let bounds = running.bounds(row);
             if !bounds.known {
                 return Err(tail_unknown());
             }

@@ -29,13 +29,11 @@ impl Engine {
             if let Some(chunk) = running.read_cached(stream, from, &limit)? {
                 return Ok(chunk);
             }
-            let view = shared.meta.view();
-            let row = view.stream(stream).ok_or(ReadError::Gone)?;
-            let bounds = running.bounds(row);
+            let (view, bounds) = running.look(stream).ok_or(ReadError::Gone)?;
             if from < bounds.start {
                 return Err(ReadError::Trimmed { start: bounds.start });
             }
-            if from >= row.end {
+            if from >= bounds.committed {
                 if bounds.open && from < bounds.tail {
                     // Opened since the look at the cache.
                     continue;
@@ -62,13 +60,12 @@ impl Running {
         from: Offset,
         limit: &ReadLimit,
     ) -> Result<Option<Chunk>, ReadError> {
-        let Some(open) = self.held_open(stream) else { return Ok(None) };
-        let view = self.session.shared.meta.view();
-        let start = view.stream(stream).ok_or(ReadError::Gone)?.start;
+        let Some(open) = self.streams.get(stream) else { return Ok(None) };
+        let Some(state) = open.readable() else { return Ok(None) };
+        let start = self.session.shared.meta.view().stream(stream).ok_or(ReadError::Gone)?.start;
         if from < start {
             return Err(ReadError::Trimmed { start });
         }
-        let Some(state) = open.readable() else { return Ok(None) };
         if from > state.durable {
             return Err(ReadError::PastTail { tail: state.durable });
         }

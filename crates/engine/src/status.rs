@@ -12,9 +12,8 @@ impl Engine {
     #[must_use]
     pub fn status(&self, stream: StreamId) -> Option<StreamStatus> {
         let running = self.inner.current.load_full();
-        let view = self.inner.shared.meta.view();
+        let (view, bounds) = running.look(stream)?;
         let row = view.stream(stream)?;
-        let bounds = running.bounds(row);
         Some(StreamStatus {
             start: bounds.start,
             tail: bounds.tail,

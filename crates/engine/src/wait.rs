@@ -37,9 +37,7 @@ impl Engine {
 impl Running {
     /// How a wait ends now, if it does.
     fn news(&self, stream: StreamId, after: Offset) -> Option<Wait> {
-        let view = self.session.shared.meta.view();
-        let Some(row) = view.stream(stream) else { return Some(Wait::Gone) };
-        let bounds = self.bounds(row);
+        let Some((_, bounds)) = self.look(stream) else { return Some(Wait::Gone) };
         if bounds.tail > after {
             Some(Wait::Data)
         } else if bounds.sealed {

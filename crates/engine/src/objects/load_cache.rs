@@ -106,6 +106,7 @@ impl<K: Ord + Copy, V: Clone> LoadCache<K, V> {
     }
 
     /// How many bytes the kept values weigh.
+    #[cfg(test)]
     pub(crate) fn weight(&self) -> usize {
         self.inner.lock().weight
     }

@@ -146,14 +146,14 @@ impl Writer {
             if self.session.ended().is_some() {
                 return Err(Halt::Ended);
             }
-            let WalEntry { stream, ordinal, sections, place, reserved, .. } = entry;
+            let WalEntry { stream, ordinal, sections, reserved, .. } = entry;
             if let Some(current) = self.current.as_mut() {
                 match current.uncommitted.as_mut() {
                     Some(all) => all.merge(reserved.uncommitted),
                     None => current.uncommitted = Some(reserved.uncommitted),
                 }
             }
-            stream.entry_durable(ordinal, sections, place.segment);
+            stream.entry_durable(ordinal, sections);
         }
         Ok(())
     }
