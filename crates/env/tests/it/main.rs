@@ -5,6 +5,7 @@ mod contract;
 mod disk_contract;
 mod fault_layer;
 mod misc_contract;
+mod probe;
 mod real_disk;
 mod real_store;
 mod sim_crash;

@@ -153,6 +153,30 @@ fn a_sync_covers_what_was_written_before_it_began() {
 }
 
 #[test]
+fn a_sync_does_not_cover_what_was_written_after_it_began() {
+    let mut lost = 0;
+    for seed in 0..SEEDS {
+        lost += Sim::run(seed, |sim| async move {
+            let node = sim.node("node");
+            old_file(&node).await;
+            let file = node.env().disk.open("a", OpenMode::ReadWrite).await.unwrap();
+            sim.set_faults(FaultPlan::slow());
+            let (synced, later) = (file.sync_data(), [page(b'n')]);
+            let write = async {
+                tokio::task::yield_now().await;
+                file.write_at(&later, 0).await
+            };
+            let (synced, written) = tokio::join!(synced, write);
+            synced.unwrap();
+            written.unwrap();
+            node.crash().await;
+            u64::from(node.peek("a").unwrap()[..4096] == page(b'o'))
+        });
+    }
+    assert!(lost > SEEDS / 8, "{lost} of {SEEDS} lost the later write");
+}
+
+#[test]
 fn a_failed_sync_may_have_lost_anything_and_a_later_one_does_not_bring_it_back() {
     let mut lost = 0;
     for seed in 0..SEEDS {
