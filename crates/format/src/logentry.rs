@@ -110,6 +110,9 @@ impl LogEntry {
             return Err(header.error("it does not begin with KLDE"));
         }
         let version = header.u16()?;
+        if version > LOG_ENTRY_VERSION {
+            return Err(DecodeError::newer(WHAT, 4, version.into(), LOG_ENTRY_VERSION.into()));
+        }
         if version != LOG_ENTRY_VERSION {
             return Err(header.error(format!("version {version}, only {LOG_ENTRY_VERSION} is known")));
         }

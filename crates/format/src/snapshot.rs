@@ -116,6 +116,9 @@ impl<'a> SnapshotReader<'a> {
             return Err(header.error("it does not begin with KLDS"));
         }
         let version = header.u16()?;
+        if version > SNAPSHOT_VERSION {
+            return Err(DecodeError::newer(WHAT, 4, version.into(), SNAPSHOT_VERSION.into()));
+        }
         if version != SNAPSHOT_VERSION {
             return Err(header.error(format!("version {version}, only {SNAPSHOT_VERSION} is known")));
         }
