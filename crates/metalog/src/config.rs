@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use kelda_format::ClusterId;
+use kelda_format::limits::MAX_COMMANDS_PER_ENTRY;
 
 /// Proposals packed into one entry. More would make one slow entry of a burst; fewer would sync more often.
-pub const MAX_BATCH: usize = 256;
+pub const MAX_BATCH: usize = MAX_COMMANDS_PER_ENTRY;
 
 /// Proposals that wait for the flusher; further ones wait for room, within their own time limit.
 pub(crate) const MAX_QUEUED: usize = 4096;

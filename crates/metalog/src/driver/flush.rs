@@ -3,8 +3,9 @@
 //! "refused" for an entry that may still be applied.
 
 use bytes::Bytes;
+use kelda_format::limits::MAX_LOG_ENTRY_BYTES;
 use kelda_format::rows::Nonce;
-use kelda_format::{Command, LogEntry, SessionId};
+use kelda_format::{Command, LogEntry};
 use kelda_meta::ProposeError;
 
 use super::Driver;
@@ -21,12 +22,32 @@ enum Fate {
 }
 
 impl Driver {
+    /// Writes the proposals, as one entry unless they are too long for one.
     pub(super) async fn flush(&mut self, batch: Vec<Proposal>) -> Result<(), Stop> {
-        let (commands, answers): (Vec<Command>, Vec<Answer>) =
-            batch.into_iter().filter_map(Proposal::take).unzip();
-        if commands.is_empty() {
-            return Ok(());
+        let mut parts = vec![batch.into_iter().filter_map(Proposal::take).collect::<Vec<_>>()];
+        // On an error the answers are dropped, and a dropped answer means "unknown" to who waits for it.
+        while let Some(part) = parts.pop() {
+            if part.is_empty() {
+                continue;
+            }
+            let (commands, answers): (Vec<Command>, Vec<Answer>) = part.into_iter().unzip();
+            let (entry, bytes) = self.entry(commands);
+            let fate = if bytes.len() <= MAX_LOG_ENTRY_BYTES {
+                self.place(&entry, bytes).await?
+            } else if answers.len() == 1 {
+                Fate::Refused(format!("the command takes {} bytes, {MAX_LOG_ENTRY_BYTES} fit", bytes.len()))
+            } else {
+                let mut first: Vec<_> = entry.commands.into_iter().zip(answers).collect();
+                let rest = first.split_off(first.len() / 2);
+                parts.extend([rest, first]);
+                continue;
+            };
+            deliver(fate, answers);
         }
+        Ok(())
+    }
+
+    fn entry(&mut self, commands: Vec<Command>) -> (LogEntry, Bytes) {
         let session = self.shared.session();
         let entry = LogEntry {
             cluster: self.replica.cluster(),
@@ -35,10 +56,8 @@ impl Driver {
             nonce: Nonce(self.env.random.nonce()),
             commands,
         };
-        // On an error the answers are dropped, and a dropped answer means "unknown" to who waits for it.
-        let fate = self.place(&entry, entry.encode()).await?;
-        deliver(fate, answers);
-        Ok(())
+        let bytes = entry.encode();
+        (entry, bytes)
     }
 
     /// Finds the entry its place in the log.
@@ -58,6 +77,9 @@ impl Driver {
                 Err(AppendError::Taken { .. }) => {
                     if let Some(outcomes) = self.catch_up(Some(entry.nonce)).await? {
                         return Ok(Fate::Applied(outcomes));
+                    }
+                    if self.replica.applied() < index {
+                        retry.wait(&self.env, Some(&self.shared), "a taken entry cannot be read yet").await;
                     }
                 }
                 Err(error @ AppendError::Truncated { .. }) => {
@@ -85,20 +107,18 @@ impl Driver {
         if let Some(outcomes) = self.catch_up(Some(entry.nonce)).await? {
             return Ok(Some(Fate::Applied(outcomes)));
         }
-        let Some(session) = entry.session else {
+        let state = self.replica.state();
+        // Without a row of the session nothing was recorded, or it is forgotten.
+        let Some(session) = entry.session.filter(|session| state.session(*session).is_some()) else {
             return Ok(Some(Fate::Unknown(error.to_string())));
         };
-        Ok(self.recorded(session, entry.flush).map(Fate::Applied))
+        let recorded = state.flush_outcome(session, entry.flush);
+        Ok(recorded.map(|outcomes| Fate::Applied(outcomes.to_vec())))
     }
 
     fn next_flush(&mut self) -> u64 {
         self.last_flush += 1;
         self.last_flush
-    }
-
-    fn recorded(&self, session: SessionId, flush: u64) -> Option<Outcomes> {
-        let last = self.replica.state().session(session)?.last_flush.as_ref()?;
-        (last.flush == flush).then(|| last.results.to_vec())
     }
 }
 

@@ -14,11 +14,13 @@ pub(super) async fn append(
     entry: Bytes,
 ) -> Result<(), AppendError> {
     faults.pause(Step::Append).await;
+    shared.land(|| faults.arrives());
     if faults.lost() {
         return Err(AppendError::Failed("injected: the request was not sent".to_owned()));
     }
     if faults.lost() {
-        return Err(AppendError::Unknown("injected: the request was lost".to_owned()));
+        shared.delay(index, entry);
+        return Err(AppendError::Unknown("injected: the request is lost, or late".to_owned()));
     }
     let created = shared.create(index, &entry);
     faults.pause(Step::Created).await;

@@ -40,7 +40,7 @@ pub enum Step {
 pub struct FaultRates {
     /// Every step takes between zero and this long.
     pub max_delay: Duration,
-    /// Calls that fail, before or after their effect, per thousand steps.
+    /// Calls that fail, before, after or long before their effect, per thousand steps.
     pub lost_per_mille: u16,
 }
 
@@ -83,6 +83,11 @@ impl Faults {
     pub(super) fn lost(&self) -> bool {
         let rate = u64::from(self.rates.lock().lost_per_mille);
         self.env.as_ref().is_some_and(|env| rate > 0 && env.random.below(1000) < rate)
+    }
+
+    /// Whether a late request arrives now.
+    pub(super) fn arrives(&self) -> bool {
+        self.env.as_ref().is_some_and(|env| env.random.below(16) == 0)
     }
 
     /// Waits as long as the rates and the holds say.

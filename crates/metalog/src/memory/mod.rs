@@ -113,6 +113,7 @@ impl LogStore for MemoryLog {
 
     async fn read(&self, from: u64, limit: usize) -> Result<Vec<(u64, Bytes)>, LogError> {
         self.faults.may_fail(Step::Read).await?;
+        self.shared.land(|| self.faults.arrives());
         let entries = self.shared.fetch(from, limit);
         self.faults.pause(Step::Fetched).await;
         self.shared.counts(from, &entries)?;

@@ -27,6 +27,8 @@ struct Data {
     quarantined: BTreeMap<SnapshotName, String>,
     pointer: Pointer,
     names: u64,
+    /// Requests that are still on their way though their sender gave them up.
+    late: Vec<(u64, Bytes)>,
 }
 
 /// What the pointer object holds; see the module of [`crate::store`].
@@ -78,6 +80,23 @@ impl Shared {
     pub(super) fn above_bound(&self, index: u64) -> Result<(), AppendError> {
         let bound = self.data.lock().pointer.bound;
         if bound > index { Err(AppendError::Truncated { index, bound }) } else { Ok(()) }
+    }
+
+    /// Keeps a request whose answer is an error, and which may arrive all the same.
+    pub(super) fn delay(&self, index: u64, entry: Bytes) {
+        self.data.lock().late.push((index, entry));
+    }
+
+    /// Lets those late requests arrive for which `arrives` says so.
+    pub(super) fn land(&self, mut arrives: impl FnMut() -> bool) {
+        let late = std::mem::take(&mut self.data.lock().late);
+        for (index, entry) in late {
+            if !arrives() {
+                self.delay(index, entry);
+            } else if self.create(index, &entry).is_ok() && self.above_bound(index).is_ok() {
+                self.announce(index);
+            }
+        }
     }
 
     /// Wakes whoever waits for `index`.

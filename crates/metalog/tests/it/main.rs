@@ -4,5 +4,6 @@
 
 mod backends;
 mod contract;
+mod log;
 mod memory_steps;
 mod sqlite_file;
