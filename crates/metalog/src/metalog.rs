@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::config::{MAX_QUEUED, MetaLogConfig};
 use crate::driver::{Driver, Snapshots};
-use crate::health::Health;
+use crate::health::{Health, Plane};
 use crate::open::{Loaded, OpenError, load};
 use crate::proposal::{Proposal, Ticket};
 use crate::shared::Shared;
@@ -91,7 +91,11 @@ impl MetaLog {
     /// How the metadata plane is.
     #[must_use]
     pub fn health(&self) -> Health {
-        self.inner.shared.health()
+        let health = self.inner.shared.health();
+        match self.inner.driver.join().now_or_never() {
+            Some(Err(end)) => Health { plane: Plane::Stopped { reason: end.to_string() }, ..health },
+            _ => health,
+        }
     }
 
     /// Writes what was proposed so far and ends; later proposals are refused. Waits at most for the time limit

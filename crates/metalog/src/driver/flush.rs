@@ -60,9 +60,15 @@ impl Driver {
         (entry, bytes)
     }
 
-    /// Finds the entry its place in the log.
     async fn place(&mut self, entry: &LogEntry, bytes: Bytes) -> Result<Fate, Stop> {
         let mut retry = Retry::new();
+        let fate = self.find_place(entry, bytes, &mut retry).await?;
+        retry.done(Some(&self.shared));
+        Ok(fate)
+    }
+
+    /// Finds the entry its place in the log.
+    async fn find_place(&mut self, entry: &LogEntry, bytes: Bytes, retry: &mut Retry) -> Result<Fate, Stop> {
         // The index at which the entry may be, or may still come to be.
         let mut doubtful = None;
         loop {
@@ -71,7 +77,6 @@ impl Driver {
                 Ok(()) => {
                     let (_, outcomes) = self.replica.apply(index, &bytes)?;
                     self.publish();
-                    retry.done(Some(&self.shared));
                     return Ok(Fate::Applied(outcomes));
                 }
                 Err(AppendError::Taken { .. }) => {

@@ -36,12 +36,14 @@ impl Retry {
     }
 
     /// Says that the log answers again.
-    pub(crate) fn done(&self, shared: Option<&Shared>) {
-        if self.used {
-            tracing::info!("the metadata log answers again");
-            if let Some(shared) = shared {
-                shared.set_plane(Plane::Ready);
-            }
+    pub(crate) fn done(&mut self, shared: Option<&Shared>) {
+        if !self.used {
+            return;
         }
+        tracing::info!("the metadata log answers again");
+        if let Some(shared) = shared {
+            shared.set_plane(Plane::Ready);
+        }
+        *self = Self::new();
     }
 }

@@ -77,3 +77,14 @@ fn shutdown_finishes_what_was_proposed_and_refuses_the_rest() {
         assert!(refused.to_string().contains("closed"), "{refused}");
     });
 }
+
+#[test]
+fn a_log_whose_task_ended_says_so() {
+    Sim::run(1, |sim| async move {
+        let meta = open(&sim.node("a").env(), &MemoryLog::new()).await;
+        assert_eq!(meta.health().plane, Plane::Ready);
+        meta.abort().await;
+        assert!(matches!(meta.health().plane, Plane::Stopped { .. }), "{:?}", meta.health());
+        assert!(meta.propose(put("key")).await.is_err());
+    });
+}
