@@ -101,3 +101,14 @@ fn hostile_lengths_are_refused_before_they_are_waited_for() {
         assert!(records::decode_write(&bytes.into()).is_err());
     }
 }
+
+#[test]
+fn the_example_of_the_documentation_is_right() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, example) = page.split_once("The smallest append").unwrap();
+    let hex = example.split("```").nth(1).unwrap();
+    let bytes: Vec<u8> = hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
+    let batch = records::decode_write(&bytes.into()).unwrap();
+    assert_eq!(batch.records().collect::<Vec<_>>(), [kelda_format::Record::new("hi")]);
+}

@@ -72,6 +72,11 @@ pub fn block() -> Block {
     Block::join(&[first, second, third]).unwrap().with_summary(Bytes::from_static(b"summary"))
 }
 
+/// What follows [`block`].
+pub fn sixth() -> Block {
+    Block::place(&single("sixth"), STREAM, Offset(1005), TIME.plus_ms(900))
+}
+
 /// A block that both compressors make smaller.
 pub fn compressible_block() -> Block {
     let records: Vec<Record> = (0..40).map(|index| Record::new(format!("line {index} of a log\n"))).collect();
@@ -139,7 +144,7 @@ pub fn segment() -> (Vec<u8>, Vec<usize>) {
     let entries: [(u64, u64, Vec<StreamSection>); 4] = [
         (34, 33, sections()),
         (35, 34, vec![records_section(StreamId(9), 78, "more")]),
-        (35, 34, vec![records_section(STREAM, 1005, "sixth"), section(STREAM, Section::Seal)]),
+        (35, 34, vec![section(STREAM, Section::Records(sixth())), section(STREAM, Section::Seal)]),
         (36, 35, vec![]),
     ];
     let mut group_start = (0, 0);
@@ -171,13 +176,13 @@ pub fn packed_object(codec: Codec) -> (Bytes, ObjectIndex) {
     let mut writer = PackedWriter::new(CLUSTER, codec);
     writer.push(&Block::place(&single("of another stream"), StreamId(9), Offset(77), TIME));
     writer.push(&block());
-    writer.push(&Block::place(&single("sixth"), STREAM, Offset(1005), TIME.plus_ms(900)));
+    writer.push(&sixth());
     writer.finish()
 }
 
 pub fn read_frames() -> Vec<u8> {
     let mut out = records::encode_read(&block()).concat();
-    out.extend(records::encode_read(&Block::place(&single("sixth"), STREAM, Offset(1005), TIME)).concat());
+    out.extend(records::encode_read(&sixth()).concat());
     out
 }
 
