@@ -31,8 +31,16 @@ const TABLES: &str = "
 ";
 
 pub(super) fn open(path: &Path) -> Result<Connection, LogError> {
-    let mut connection = Connection::open(path)
-        .map_err(|error| LogError::Unavailable(format!("{}: {error}", path.display())))?;
+    let named = |detail: String| format!("{}: {detail}", path.display());
+    prepare(path).map_err(|error| match error {
+        LogError::Unavailable(detail) => LogError::Unavailable(named(detail)),
+        LogError::Damaged(detail) => LogError::Damaged(named(detail)),
+        other => other,
+    })
+}
+
+fn prepare(path: &Path) -> Result<Connection, LogError> {
+    let mut connection = Connection::open(path).map_err(log_error)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(log_error)?;
     // The layout is looked at before anything is written: a foreign file stays as it is.
     let empty = check_identity(&connection)?;

@@ -46,7 +46,8 @@ async fn a_file_of_garbage_is_refused_and_left_alone() {
     let backend = Sqlite::new();
     let garbage = vec![7; 8192];
     std::fs::write(backend.path(), &garbage).unwrap();
-    assert!(matches!(backend.open().await, Err(LogError::Damaged(_))));
+    let error = backend.open().await.unwrap_err();
+    assert!(matches!(&error, LogError::Damaged(detail) if detail.contains("meta.db")), "{error}");
     assert_eq!(std::fs::read(backend.path()).unwrap(), garbage);
 }
 
