@@ -141,7 +141,7 @@ impl Table {
             .collect()
     }
 
-    #[cfg(test)]
+    /// Streams that are followed.
     pub(crate) fn len(&self) -> usize {
         debug_assert_eq!(self.slots.len(), self.queue.len(), "a slot is in the queue once");
         self.slots.len()

@@ -79,6 +79,11 @@ impl Flights {
         Ok(Flight { _gate: gate.lock_owned().await, _seat: seat })
     }
 
+    /// Requests that fly or wait now.
+    pub(crate) fn users(&self) -> usize {
+        self.lanes.lock().users
+    }
+
     /// Names that have a lane now.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {

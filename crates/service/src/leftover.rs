@@ -24,8 +24,8 @@ impl Leftovers {
         self.streams.lock().insert(stream, name.clone());
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.streams.lock().is_empty()
+    pub(crate) fn len(&self) -> usize {
+        self.streams.lock().len()
     }
 
     fn take(&self) -> BTreeMap<StreamId, StreamName> {

@@ -45,7 +45,7 @@ pub use position::{End, EndAt, Position, StartAt};
 pub use problem::{Fact, Fault, Field, Problem};
 pub use producer::{ProducerClaim, ProducerError, check_claim, check_stream_seq};
 pub use read::ReadError;
-pub use service::{Service, ServiceConfig};
+pub use service::{Gauges, Service, ServiceConfig};
 pub use stream_config::{ConfigError, Difference, StreamConfig};
 pub use trim::TrimError;
 pub use update::{Patch, RetentionPatch, UpdateError};

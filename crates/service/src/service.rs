@@ -27,6 +27,17 @@ impl Default for ServiceConfig {
     }
 }
 
+/// What the service keeps in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gauges {
+    /// Streams that have an expiry.
+    pub deadlines: usize,
+    /// Creations in flight.
+    pub creations: usize,
+    /// Creations that were left unfinished and are not cleared up yet.
+    pub leftovers: usize,
+}
+
 /// Named streams, as every front end calls them.
 #[derive(Clone)]
 pub struct Service {
@@ -89,6 +100,16 @@ impl Service {
     #[must_use]
     pub fn health(&self) -> Health {
         self.inner.engine.health()
+    }
+
+    /// How much the service keeps in memory, for metrics. None of it grows with names that do not exist.
+    #[must_use]
+    pub fn gauges(&self) -> Gauges {
+        Gauges {
+            deadlines: self.inner.deadlines.lock().len(),
+            creations: self.inner.flights.users(),
+            leftovers: self.inner.leftovers.len(),
+        }
     }
 
     /// Whether the wall clock jumped against the monotonic one by more than 10 s, so that absolute expiry is

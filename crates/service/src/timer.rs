@@ -48,7 +48,7 @@ impl Inner {
     fn pause(&self) -> Option<Duration> {
         let next = self.deadlines.lock().next();
         let expiry = next.map(|at| Duration::from_millis(at.saturating_sub(self.monotonic_ms())));
-        let clear_up = (!self.leftovers.is_empty()).then_some(CLEAR_UP_PAUSE);
+        let clear_up = (self.leftovers.len() > 0).then_some(CLEAR_UP_PAUSE);
         expiry.into_iter().chain(clear_up).min()
     }
 

@@ -1,0 +1,93 @@
+//! What happens when the engine's session ends, the disk fills up, or the power fails in between.
+
+use kelda_env::sim::{DiskFaults, FaultPlan};
+use kelda_service::{AppendRequest, CreateError, CreateRequest, Fault, NodeFault, Ownership};
+
+use crate::bench::{body, claim, plain, put, run, run_seed, seconds};
+
+#[test]
+fn a_failed_sync_ends_the_session_and_the_service_goes_on() {
+    for seed in 0..10 {
+        run_seed(seed, |bench| async move {
+            let node = bench.start().await;
+            node.created("a").await;
+            node.append("a", plain("before")).await.unwrap();
+            let session = node.engine.session();
+            let mut plan = FaultPlan::calm();
+            plan.disk = DiskFaults { sync_fails: 1.0, ..plan.disk };
+            bench.sim.set_faults(plan);
+            let request = || AppendRequest { producer: claim("p", 0, 0), ..plain("during") };
+            let during = node.append("a", request()).await;
+            assert_eq!(during.unwrap_err().code(), "outcome-unknown");
+            bench.sim.set_faults(FaultPlan::calm());
+            let again = node.append("a", request()).await.unwrap();
+            assert_eq!(again.next.0, 2);
+            assert_ne!(node.engine.session(), session);
+            assert_eq!(node.texts("a").await, ["before", "during"], "once, whatever became of the first try");
+        });
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_appends_keeps_reading_and_recovers() {
+    run(|bench| async move {
+        let node = bench.start().await;
+        node.created("a").await;
+        node.append("a", plain("before")).await.unwrap();
+        bench.machine.set_capacity(Some(0));
+        let large = "x".repeat(200_000);
+        let mut refused = None;
+        for _ in 0..40 {
+            match node.append("a", plain(&large)).await {
+                Ok(_) => {}
+                Err(error) => {
+                    refused = Some(error);
+                    break;
+                }
+            }
+        }
+        let refused = refused.expect("the disk is full");
+        assert_eq!((refused.code(), refused.problem().status()), ("disk-full", 507));
+        let before = node.texts("a").await.len();
+        let created = node.create(CreateRequest { content: body(&large), ..put("b", "text/plain") }).await;
+        assert_eq!(created.unwrap_err(), CreateError::Node(NodeFault::DiskFull));
+        assert!(node.head("b").is_none(), "nothing is left of it");
+        assert!(node.create(put("c", "text/plain")).await.unwrap().new, "metadata still works");
+        bench.machine.set_capacity(None);
+        bench.sleep(seconds(30)).await;
+        node.append("a", plain("after")).await.unwrap();
+        assert_eq!(node.texts("a").await.len(), before + 1);
+        let created =
+            node.create(CreateRequest { content: body("x"), ..put("b", "text/plain") }).await.unwrap();
+        assert!(created.new);
+    });
+}
+
+#[test]
+fn a_stream_is_owned_here_before_and_after_it_is_open() {
+    run(|bench| async move {
+        let node = bench.start().await;
+        let stream = node.created("a").await.stream;
+        assert_eq!(node.service.ownership(stream), Ownership::Owned);
+        node.append("a", plain("x")).await.unwrap();
+        assert_eq!(node.service.ownership(stream), Ownership::Owned);
+        node.delete("a").await;
+        assert!(matches!(node.service.ownership(stream), Ownership::Unavailable { .. }));
+    });
+}
+
+#[test]
+fn every_open_is_another_epoch() {
+    run(|bench| async move {
+        let node = bench.start().await;
+        assert_eq!(node.created("a").await.epoch, None);
+        node.append("a", plain("x")).await.unwrap();
+        assert_eq!(node.head("a").unwrap().epoch.unwrap().0, 0);
+        let node = bench.restart_after_crash(node).await;
+        assert_eq!(node.head("a").unwrap().epoch.unwrap().0, 0, "HEAD does not open");
+        assert_eq!(node.texts("a").await, ["x"]);
+        assert_eq!(node.head("a").unwrap().epoch.unwrap().0, 0, "reading does not open");
+        node.append("a", plain("y")).await.unwrap();
+        assert_eq!(node.head("a").unwrap().epoch.unwrap().0, 1);
+    });
+}
