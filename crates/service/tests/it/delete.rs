@@ -68,7 +68,8 @@ fn a_reader_of_the_old_stream_learns_it() {
         node.append("a", plain("old")).await.unwrap();
         node.delete("a").await;
         let limit = ReadLimit { max_bytes: 100, max_records: 100, until: None };
-        let read = || node.service.read(&anybody(), &name("a"), old, Offset(0), limit);
+        let (caller, a) = (anybody(), name("a"));
+        let read = || node.service.read(&caller, &a, old, Offset(0), limit);
         assert_eq!(read().await.unwrap_err().code(), "not-found");
         let new = node.created("a").await.stream;
         node.append("a", plain("new")).await.unwrap();

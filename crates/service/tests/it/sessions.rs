@@ -14,7 +14,7 @@ fn a_failed_sync_ends_the_session_and_the_service_goes_on() {
             node.append("a", plain("before")).await.unwrap();
             let session = node.engine.session();
             let mut plan = FaultPlan::calm();
-            plan.disk = DiskFaults { sync_fails: 1.0, ..plan.disk };
+            plan.disk = DiskFaults { sync_error: 1.0, ..plan.disk };
             bench.sim.set_faults(plan);
             let request = || AppendRequest { producer: claim("p", 0, 0), ..plain("during") };
             let during = node.append("a", request()).await;
