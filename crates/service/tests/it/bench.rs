@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kelda_engine::{Engine, EngineConfig, Identity};
+use kelda_env::FaultDisk;
 use kelda_env::sim::{Sim, SimNode, SimStore};
 use kelda_format::{Batch, NodeId, Offset, Record, StreamId, StreamName};
 use kelda_meta::Meta;
@@ -28,6 +29,8 @@ pub struct Node {
     pub service: Service,
     pub engine: Engine,
     pub meta: MetaLog,
+    /// Faults of the disk on demand.
+    pub disk: Arc<FaultDisk>,
 }
 
 /// Runs a test in a world of its own.
@@ -55,6 +58,8 @@ impl Bench {
     /// Starts a process on the machine.
     pub async fn start(&self) -> Node {
         let env = self.machine.env();
+        let disk = Arc::new(FaultDisk::new(Arc::clone(&env.disk), Arc::clone(&env.clock)));
+        let env = env.with_disk(disk.clone());
         let log = Arc::new(self.log.handle());
         let meta = MetaLog::open(env.clone(), log, MetaLogConfig::default()).await.unwrap();
         let identity =
@@ -65,7 +70,7 @@ impl Bench {
         let engine = Engine::start(env.clone(), Arc::clone(&shared), store, config, identity).await.unwrap();
         meta.set_session(engine.session());
         let service = Service::new(env, shared, engine.clone(), ServiceConfig::default());
-        Node { service, engine, meta }
+        Node { service, engine, meta, disk }
     }
 
     /// The process is killed and another one starts.

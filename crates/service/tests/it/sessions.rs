@@ -1,6 +1,6 @@
 //! What happens when the engine's session ends, the disk fills up, or the power fails in between.
 
-use kelda_env::sim::{DiskFaults, FaultPlan};
+use kelda_env::Faults;
 use kelda_service::{AppendRequest, CreateError, CreateRequest, Fault, NodeFault, Ownership};
 
 use crate::bench::{body, claim, plain, put, run, run_seed, seconds};
@@ -13,13 +13,10 @@ fn a_failed_sync_ends_the_session_and_the_service_goes_on() {
             node.created("a").await;
             node.append("a", plain("before")).await.unwrap();
             let session = node.engine.session();
-            let mut plan = FaultPlan::calm();
-            plan.disk = DiskFaults { sync_error: 1.0, ..plan.disk };
-            bench.sim.set_faults(plan);
+            node.disk.set(Faults { fail_sync_at: Some(1), ..Faults::default() });
             let request = || AppendRequest { producer: claim("p", 0, 0), ..plain("during") };
             let during = node.append("a", request()).await;
             assert_eq!(during.unwrap_err().code(), "outcome-unknown");
-            bench.sim.set_faults(FaultPlan::calm());
             let again = node.append("a", request()).await.unwrap();
             assert_eq!(again.next.0, 2);
             assert_ne!(node.engine.session(), session);
