@@ -1,0 +1,16 @@
+//! Sockets and connections.
+//!
+//! Owns listeners, the count of connections, and how long one may keep silent. Guarantees that every connection is
+//! counted and bounded, that a peer which makes no progress is cut, and that a shutdown lets what is in flight finish.
+//! Never knows a stream: what is served is a router that is handed in.
+
+pub mod accept;
+mod alarm;
+mod bind;
+mod connection;
+mod executor;
+mod pulse;
+mod watched;
+
+pub use bind::{BindError, Bound, bind};
+pub use pulse::Pulse;
