@@ -160,4 +160,4 @@ impl NodeSettings {
 /// Longest wait that a setting may ask for.
 const MAX_WAIT: Duration = Duration::from_secs(3_600);
 /// Least memory for bodies: one of the largest, with room for what goes with it.
-const LEAST_MEMORY: u64 = 160 << 20;
+const LEAST_MEMORY: u64 = 192 << 20;

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, heade
 use kelda_service::{Fact, Fault, Field, Problem};
 use serde_json::{Map, Value as Json, json};
 
+use super::query::QueryError;
 use super::{fields, offset};
 
 /// The media type of a problem.
@@ -114,6 +115,12 @@ impl<F: Fault> From<F> for Refusal {
     fn from(fault: F) -> Refusal {
         let (problem, facts) = (fault.problem(), fault.fields());
         Refusal { problem, detail: fault.to_string(), facts, headers: HeaderMap::new() }
+    }
+}
+
+impl From<QueryError> for Refusal {
+    fn from(error: QueryError) -> Refusal {
+        Refusal::parameter(&error.name, error.to_string())
     }
 }
 

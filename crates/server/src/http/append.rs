@@ -1,0 +1,66 @@
+//! `POST /name`: records are there afterwards, or the stream is sealed, or both.
+//!
+//! Owns the way from the request to an append and from its receipt to a reply. Guarantees that a stream which cannot be
+//! appended to at all is refused before its body is taken. Never decides whether an append may happen: the order of
+//! those checks (P16) is the engine's.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, request};
+use kelda_service::{AppendRequest, Problem, Receipt};
+
+use super::app::App;
+use super::form::{self, Form};
+use super::refusal::Refusal;
+use super::{body, describe, fields, name, offset, request as sent};
+
+/// Answers an append.
+///
+/// # Errors
+/// What the client gets instead.
+pub async fn append(app: &App, parts: &request::Parts, body: Body) -> Result<Response<Body>, Refusal> {
+    let headers = &parts.headers;
+    let name = name::of(&parts.uri)?;
+    let content_type = sent::content_type(headers)?.map(str::to_owned);
+    let request = AppendRequest {
+        seal: sent::closes(headers),
+        producer: sent::producer(headers)?,
+        match_offset: sent::match_offset(headers)?,
+        stream_seq: sent::stream_seq(headers)?,
+        if_stream: sent::if_stream(headers)?,
+        ..AppendRequest::default()
+    };
+    app.service.head(&app.caller(), &name, request.if_stream)?;
+    let form = content_type.as_deref().map_or(Form::Plain, form::of_content_type);
+    let spooled = body::spool(app, headers, body, body::limit(form)).await?;
+    if content_type.is_none() && !spooled.bytes.is_empty() {
+        return Err(Refusal::new(Problem::MissingContentType, "an append with a body needs a Content-Type"));
+    }
+    let content = body::content(app, &spooled.bytes, form).await?;
+    let plain = !content.is_empty();
+    let content_type = content_type.filter(|_| form == Form::Plain);
+    let receipt =
+        app.service.append(&app.caller(), &name, AppendRequest { content, content_type, ..request }).await?;
+    let mut response = Response::new(Body::empty());
+    // The protocol's section 5.2.1: 200 for new data of a producer, 204 for everything else.
+    let fresh = receipt.producer.is_some() && plain && !receipt.duplicate;
+    *response.status_mut() = if fresh { StatusCode::OK } else { StatusCode::NO_CONTENT };
+    let headers = response.headers_mut();
+    describe::put(headers, fields::KELDA_STREAM_ID, receipt.stream.to_string());
+    describe::put(headers, fields::STREAM_NEXT_OFFSET, offset::format(receipt.next));
+    describe::put_true(headers, fields::STREAM_CLOSED, receipt.sealed);
+    put_receipt(headers, &receipt);
+    Ok(response)
+}
+
+/// What an append got, beside the tail.
+pub(super) fn put_receipt(headers: &mut HeaderMap, receipt: &Receipt) {
+    if let Some(first) = receipt.first.filter(|first| *first < receipt.next) {
+        describe::put(headers, fields::KELDA_FIRST_OFFSET, offset::format(first));
+        describe::put(headers, fields::KELDA_TIMESTAMP, receipt.timestamp.to_string());
+    }
+    describe::put_true(headers, fields::KELDA_DUPLICATE, receipt.duplicate);
+    if let Some((epoch, seq)) = receipt.producer {
+        headers.insert(fields::PRODUCER_EPOCH, HeaderValue::from(epoch));
+        headers.insert(fields::PRODUCER_SEQ, HeaderValue::from(seq));
+    }
+}
