@@ -1,0 +1,123 @@
+//! The admin listener: health and readiness.
+//!
+//! Owns `/health` (the process lives) and `/ready` (it does what it is there for). Guarantees that both answer from memory,
+//! at any phase of a node. Never serves a record.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, Response, StatusCode, Uri, header};
+use axum::routing::get;
+use kelda_env::Env;
+use kelda_metalog::{MetaLog, Plane};
+use kelda_service::{Health, Problem, Service};
+use parking_lot::Mutex;
+use serde_json::{Value as Json, json};
+
+use crate::http::refusal::Refusal;
+use crate::node::{Phase, PhaseCell};
+
+/// What the admin listener knows of its node.
+pub struct Admin {
+    env: Env,
+    started: std::time::Duration,
+    phase: Arc<PhaseCell>,
+    parts: Mutex<Option<(MetaLog, Service)>>,
+}
+
+impl Admin {
+    /// For a node that begins.
+    #[must_use]
+    pub fn new(env: Env, phase: Arc<PhaseCell>) -> Arc<Admin> {
+        let started = env.clock.monotonic();
+        Arc::new(Admin { env, started, phase, parts: Mutex::new(None) })
+    }
+
+    /// The node serves with these parts.
+    pub fn serve(&self, metalog: MetaLog, service: Service) {
+        *self.parts.lock() = Some((metalog, service));
+    }
+
+    /// Whether the node does what it is there for, and what there is to say about that.
+    #[must_use]
+    pub fn readiness(&self) -> (bool, Json) {
+        let parts = self.parts.lock().clone();
+        let (metalog, service) = match (self.phase.get(), parts) {
+            (Phase::Serving, Some(parts)) => parts,
+            (Phase::Opening | Phase::Serving, _) => return (false, json!({"status": "opening"})),
+            (Phase::Recovering, _) => return (false, json!({"status": "recovering"})),
+            (Phase::Stopping, _) => return (false, json!({"status": "stopping"})),
+        };
+        let health = metalog.health();
+        let (mut ready, mut said) = engine(&service.health());
+        let metadata = match &health.plane {
+            Plane::Ready => json!({"status": "ready", "applied": health.applied.to_string()}),
+            Plane::Stalled { reason } => json!({"status": "stalled", "reason": reason}),
+            Plane::Stopped { reason } => json!({"status": "stopped", "reason": reason}),
+            Plane::Closed => json!({"status": "closed"}),
+        };
+        if health.plane != Plane::Ready {
+            ready = false;
+            said["status"] = json!("metadata");
+        }
+        said["metadata"] = metadata;
+        if let Some(error) = health.snapshot_error {
+            said["snapshot_error"] = json!(error);
+        }
+        if service.clock_is_suspect() {
+            said["clock"] = json!("the wall clock jumped by more than 10 s: absolute expiry is suspended");
+        }
+        (ready, said)
+    }
+}
+
+/// What the engine's health means. A full disk is no reason to send readers elsewhere.
+fn engine(health: &Health) -> (bool, Json) {
+    match health {
+        Health::Ready => (true, json!({"status": "ready", "appends": true})),
+        Health::DiskFull => (true, json!({"status": "disk-full", "appends": false})),
+        Health::Recovering { segments_left, bytes_left } => {
+            (false, json!({"status": "recovering", "segments_left": segments_left, "bytes_left": bytes_left}))
+        }
+        Health::Ended { reason } => (false, json!({"status": "ended", "reason": reason})),
+        Health::Damaged { file, position, detail } => {
+            (false, json!({"status": "damaged", "file": file, "position": position, "detail": detail}))
+        }
+    }
+}
+
+/// The router of the listener.
+#[must_use]
+pub fn router(admin: Arc<Admin>) -> Router {
+    Router::new()
+        .route("/health", get(health))
+        .route("/ready", get(ready))
+        .fallback(nothing)
+        .with_state(admin)
+}
+
+async fn health(State(admin): State<Arc<Admin>>) -> Response<Body> {
+    let uptime = admin.env.clock.monotonic().saturating_sub(admin.started).as_secs();
+    let said = json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "uptime_seconds": uptime});
+    reply(StatusCode::OK, &said)
+}
+
+async fn ready(State(admin): State<Arc<Admin>>) -> Response<Body> {
+    let (ready, said) = admin.readiness();
+    reply(if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &said)
+}
+
+async fn nothing(uri: Uri) -> Response<Body> {
+    Refusal::new(Problem::NotFound, format!("{} is not here: there are /health and /ready", uri.path()))
+        .into_response()
+}
+
+fn reply(status: StatusCode, said: &Json) -> Response<Body> {
+    let mut response = Response::new(Body::from(said.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

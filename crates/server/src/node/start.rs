@@ -1,0 +1,225 @@
+//! Starting a node.
+//!
+//! Owns the order: refuse what is exposed, lock the data directory, bind, answer "not yet", read the metadata, claim the
+//! store, recover, serve. Guarantees that a failure on the way closes what was opened.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use axum::Router;
+use kelda_engine::{Engine, EngineConfig, Identity};
+use kelda_env::{Disk, Env, LocalStore, LockGuard, Place, Store};
+use kelda_format::ids::NodeId;
+use kelda_meta::Meta;
+use kelda_metalog::{LogStore, MetaLog, MetaLogConfig, SqliteLog};
+use kelda_service::{Service, ServiceConfig};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{Node, Phase, PhaseCell, StartError, marker};
+use crate::admin::{self, Admin};
+use crate::config::{Listen, NodeSettings};
+use crate::http::app::App;
+use crate::http::router::{self, waiting};
+use crate::net::accept::{self, Front};
+use crate::net::bind;
+
+/// Where the lock of the data directory is.
+const LOCK_FILE: &str = "lock";
+/// The directory of the metadata, and the file in it.
+const META_DIR: &str = "meta";
+const META_FILE: &str = "meta/log.sqlite";
+/// The directory of the object store.
+const OBJECTS_DIR: &str = "objects";
+/// Connections that the admin listener serves at once: a few probes and people.
+const MAX_ADMIN_CONNECTIONS: usize = 64;
+
+/// A node whose data directory is locked and whose listeners are bound: what is left can take a while.
+pub struct Prepared {
+    env: Env,
+    settings: NodeSettings,
+    data_dir: String,
+    lock: LockGuard,
+    listen: Option<SocketAddr>,
+    admin_listen: Option<SocketAddr>,
+    router: Arc<ArcSwap<Router>>,
+    admin: Arc<Admin>,
+    phase: Arc<PhaseCell>,
+    stopping: CancellationToken,
+    killing: CancellationToken,
+    connections: TaskTracker,
+}
+
+/// Locks the data directory, which is the disk of `env`, and binds the listeners. Requests are answered from here on, with
+/// "not yet".
+///
+/// # Errors
+/// [`StartError`].
+pub async fn prepare(env: Env, settings: NodeSettings) -> Result<Prepared, StartError> {
+    for (setting, listen) in [("listen", settings.listen), ("admin-listen", settings.admin_listen)] {
+        if let Listen::At(address) = listen
+            && listen.is_exposed()
+            && !settings.allow_anonymous
+        {
+            return Err(StartError::Exposed { setting, address: address.to_string() });
+        }
+    }
+    let data_dir = settings.data_dir.display().to_string();
+    let lock = env.disk.lock(LOCK_FILE).await.map_err(|error| StartError::disk(&data_dir, &error))?;
+    let (stopping, killing) = (CancellationToken::new(), CancellationToken::new());
+    let connections = TaskTracker::new();
+    let phase = Arc::new(PhaseCell::new());
+    let router = Arc::new(ArcSwap::from_pointee(waiting()));
+    let admin = Admin::new(env.clone(), Arc::clone(&phase));
+    let front = |router, max_connections| Front {
+        env: env.clone(),
+        router,
+        max_connections,
+        stopping: stopping.clone(),
+        killing: killing.clone(),
+        tracker: connections.clone(),
+    };
+    let http = open("listen", settings.listen)?;
+    let admin_http = open("admin-listen", settings.admin_listen)?;
+    let listen = http.as_ref().map(|(_, address)| *address);
+    let admin_listen = admin_http.as_ref().map(|(_, address)| *address);
+    let max_connections = usize::try_from(settings.max_connections).unwrap_or(usize::MAX);
+    if let Some((listener, _)) = http {
+        env.spawn("http", accept::run(front(Arc::clone(&router), max_connections), listener));
+    }
+    if let Some((listener, _)) = admin_http {
+        let router = Arc::new(ArcSwap::from_pointee(admin::router(Arc::clone(&admin))));
+        env.spawn("admin", accept::run(front(router, MAX_ADMIN_CONNECTIONS), listener));
+    }
+    Ok(Prepared {
+        env,
+        settings,
+        data_dir,
+        lock,
+        listen,
+        admin_listen,
+        router,
+        admin,
+        phase,
+        stopping,
+        killing,
+        connections,
+    })
+}
+
+fn open(setting: &'static str, listen: Listen) -> Result<Option<(TcpListener, SocketAddr)>, StartError> {
+    match listen {
+        Listen::Off => Ok(None),
+        Listen::At(address) => {
+            let bound = bind(setting, address)?;
+            Ok(Some((bound.listener, bound.address)))
+        }
+    }
+}
+
+impl Prepared {
+    /// Reads the metadata, recovers, and serves.
+    ///
+    /// # Errors
+    /// [`StartError`]; the listeners are closed then.
+    pub async fn start(self) -> Result<Node, StartError> {
+        let (stopping, killing) = (self.stopping.clone(), self.killing.clone());
+        let started = self.assemble().await;
+        if started.is_err() {
+            stopping.cancel();
+            killing.cancel();
+        }
+        started
+    }
+
+    async fn assemble(self) -> Result<Node, StartError> {
+        let metalog = self.metalog().await?;
+        let cluster = metalog.cluster();
+        let store = self.store().await?;
+        marker::claim(&*store, cluster, &self.data_dir).await?;
+        self.phase.set(Phase::Recovering);
+        let meta: Arc<dyn Meta> = Arc::new(metalog.clone());
+        let identity = Identity { node: NodeId(self.settings.node_id), address: self.address(), cluster };
+        let config = EngineConfig { wal_linger: self.settings.wal_linger, ..EngineConfig::default() };
+        let engine = Engine::start(self.env.clone(), Arc::clone(&meta), store, config, identity).await;
+        let engine = match engine {
+            Ok(engine) => engine,
+            Err(error) => {
+                metalog.shutdown().await;
+                return Err(StartError::engine(&self.data_dir, &error));
+            }
+        };
+        metalog.set_session(engine.session());
+        let config = ServiceConfig::default();
+        let service = Service::new(self.env.clone(), Arc::clone(&meta), engine.clone(), config);
+        let ending = CancellationToken::new();
+        let app = App::new(self.env.clone(), service.clone(), meta, &self.settings, ending.clone());
+        self.admin.serve(metalog.clone(), service.clone());
+        self.router.store(Arc::new(router::router(app)));
+        self.phase.set(Phase::Serving);
+        Ok(Node {
+            env: self.env,
+            settings: self.settings,
+            cluster,
+            listen: self.listen,
+            admin_listen: self.admin_listen,
+            phase: self.phase,
+            metalog,
+            engine,
+            service,
+            stopping: self.stopping,
+            ending,
+            killing: self.killing,
+            connections: self.connections,
+            _lock: self.lock,
+        })
+    }
+
+    async fn metalog(&self) -> Result<MetaLog, StartError> {
+        let disk = &self.env.disk;
+        disk.create_dir_all(META_DIR).await.map_err(|error| StartError::disk(&self.data_dir, &error))?;
+        let path = self.host_path(META_FILE)?;
+        let log = SqliteLog::open(&self.env, path)
+            .await
+            .map_err(|error| StartError::log(&self.data_dir, &error))?;
+        let log: Arc<dyn LogStore> = Arc::new(log);
+        let opened = MetaLog::open(self.env.clone(), log, MetaLogConfig::default()).await;
+        opened.map_err(|error| StartError::open(&self.data_dir, &error))
+    }
+
+    async fn store(&self) -> Result<Arc<dyn Store>, StartError> {
+        let path = self.host_path(OBJECTS_DIR)?;
+        let store = LocalStore::open(&path).map_err(|error| StartError::disk(&self.data_dir, &error))?;
+        let removed = store.remove_leftovers().await.map_err(|error| StartError::Unusable {
+            data_dir: self.data_dir.clone(),
+            detail: error.to_string(),
+        })?;
+        if removed > 0 {
+            tracing::info!(files = removed, "removed what interrupted writes left in the object store");
+        }
+        Ok(Arc::new(store))
+    }
+
+    /// Where a path of the data directory is on this machine.
+    fn host_path(&self, path: &str) -> Result<PathBuf, StartError> {
+        match Disk::place(&*self.env.disk, path) {
+            Place::Host(path) => Ok(path),
+            _ => Err(StartError::Unusable {
+                data_dir: self.data_dir.clone(),
+                detail: "it is not a directory of this machine".to_owned(),
+            }),
+        }
+    }
+
+    /// Where others reach this node.
+    fn address(&self) -> String {
+        if self.settings.advertise.is_empty() {
+            self.listen.map_or_else(|| "off".to_owned(), |address| address.to_string())
+        } else {
+            self.settings.advertise.clone()
+        }
+    }
+}
