@@ -5,7 +5,10 @@
 //! Random bytes do not pass a checksum, so each body tries the input as it is and once more with its checksums
 //! repaired: limits and structure have to hold against a writer that means harm.
 
+mod metadata;
 mod repair;
+
+pub use metadata::{meta_command, meta_log_entry, meta_snapshot};
 
 use bytes::Bytes;
 

@@ -7,17 +7,17 @@ use bytes::Bytes;
 use crate::command::Command;
 use crate::limits::{MAX_COMMANDS_PER_ENTRY, MAX_LOG_ENTRY_BYTES};
 use crate::rows::Nonce;
-use crate::wire::{Reader, Wire, crc, put_u16, put_u32, put_u64};
+use crate::wire::{Reader, Wire, crc, last_four, put_u16, put_u32, put_u64};
 use crate::{ClusterId, DecodeError, NodeId, SessionEpoch, SessionId};
 
 /// The first bytes of every log entry.
-pub const LOG_ENTRY_MAGIC: [u8; 4] = *b"KLDE";
+pub const LOG_ENTRY_MAGIC: [u8; 8] = *b"KELDALOG";
 
 /// The version that is written, and the only one that is known.
 pub const LOG_ENTRY_VERSION: u16 = 1;
 
 /// Bytes of the header, which ends with its own checksum.
-pub const LOG_ENTRY_HEADER_BYTES: usize = 80;
+pub const LOG_ENTRY_HEADER_BYTES: usize = 88;
 
 const WHAT: &str = "log entry";
 
@@ -48,7 +48,7 @@ impl LogEntry {
         let mut out = Vec::with_capacity(LOG_ENTRY_HEADER_BYTES + body.len());
         out.extend_from_slice(&LOG_ENTRY_MAGIC);
         put_u16(&mut out, LOG_ENTRY_VERSION);
-        put_u16(&mut out, 0);
+        out.extend_from_slice(&[0; 6]);
         out.extend_from_slice(&self.cluster.0);
         // Session epochs begin at 1, so zero says that there is none.
         let (node, epoch) = self.session.map_or((0, 0), |session| (session.node.0, session.epoch.0));
@@ -74,19 +74,23 @@ impl LogEntry {
         if bytes.len() > MAX_LOG_ENTRY_BYTES {
             return Err(reader.error(format!("{} bytes, at most {MAX_LOG_ENTRY_BYTES} allowed", bytes.len())));
         }
-        let header = reader.take(LOG_ENTRY_HEADER_BYTES)?;
-        let mut header = Reader::new(header, WHAT);
+        let mut header = Reader::new(reader.take(LOG_ENTRY_HEADER_BYTES)?, WHAT);
+        if header.array()? != LOG_ENTRY_MAGIC {
+            return Err(header.error("it does not begin with KELDALOG"));
+        }
+        let version = header.u16()?;
+        if version != LOG_ENTRY_VERSION {
+            return Err(header.error(format!("version {version}, only {LOG_ENTRY_VERSION} is known")));
+        }
+        let stored = u32::from_le_bytes(last_four(&bytes[..LOG_ENTRY_HEADER_BYTES]));
+        let found = crc(&bytes[..LOG_ENTRY_HEADER_BYTES - 4]);
+        if stored != found {
+            return Err(header.error(format!("header checksum {stored:08x} stored, {found:08x} computed")));
+        }
         let mut entry = LogEntry::read_head(&mut header)?;
         let count = header.u32()? as usize;
         let body_bytes = header.u32()? as usize;
         let body_crc = header.u32()?;
-        let header_crc = header.u32()?;
-        let found = crc(&bytes[..LOG_ENTRY_HEADER_BYTES - 4]);
-        if header_crc != found {
-            return Err(
-                header.error(format!("header checksum {header_crc:08x} stored, {found:08x} computed"))
-            );
-        }
         if count > MAX_COMMANDS_PER_ENTRY || body_bytes != reader.remaining() {
             let detail = format!(
                 "{count} commands in {body_bytes} bytes announced, {} bytes follow",
@@ -106,17 +110,7 @@ impl LogEntry {
     }
 
     fn read_head(header: &mut Reader<'_>) -> Result<LogEntry, DecodeError> {
-        if header.array::<4>()? != LOG_ENTRY_MAGIC {
-            return Err(header.error("it does not begin with KLDE"));
-        }
-        let version = header.u16()?;
-        if version > LOG_ENTRY_VERSION {
-            return Err(DecodeError::newer(WHAT, 4, version.into(), LOG_ENTRY_VERSION.into()));
-        }
-        if version != LOG_ENTRY_VERSION {
-            return Err(header.error(format!("version {version}, only {LOG_ENTRY_VERSION} is known")));
-        }
-        header.zeros(2)?;
+        header.zeros(6)?;
         let cluster = ClusterId(header.array()?);
         let (node, epoch) = (header.u64()?, header.u64()?);
         if epoch == 0 && node != 0 {

@@ -7,17 +7,17 @@ use crate::rows::{
     ClusterRow, DestroyRow, EntryRow, KeyRow, NodeRow, ObjectRefRow, ObjectRow, ProducerRow, ReservationRow,
     SessionRow, StreamRow, TransferRow,
 };
-use crate::wire::{Reader, Wire, crc, put_u16, put_u32, put_u64, wire_enum};
+use crate::wire::{Reader, Wire, crc, last_four, put_u16, put_u32, put_u64, wire_enum};
 use crate::{ClusterId, DecodeError};
 
 /// The first bytes of every snapshot.
-pub const SNAPSHOT_MAGIC: [u8; 4] = *b"KLDS";
+pub const SNAPSHOT_MAGIC: [u8; 8] = *b"KELDASNP";
 
 /// The version that is written, and the only one that is known.
 pub const SNAPSHOT_VERSION: u16 = 1;
 
 /// Bytes of the header, which ends with its own checksum.
-pub const SNAPSHOT_HEADER_BYTES: usize = 56;
+pub const SNAPSHOT_HEADER_BYTES: usize = 64;
 
 const WHAT: &str = "snapshot";
 
@@ -80,7 +80,7 @@ impl SnapshotWriter {
         let mut header = Vec::with_capacity(SNAPSHOT_HEADER_BYTES);
         header.extend_from_slice(&SNAPSHOT_MAGIC);
         put_u16(&mut header, SNAPSHOT_VERSION);
-        put_u16(&mut header, 0);
+        header.extend_from_slice(&[0; 6]);
         header.extend_from_slice(&self.cluster.0);
         put_u64(&mut header, self.index);
         put_u64(&mut header, self.rows);
@@ -112,29 +112,24 @@ impl<'a> SnapshotReader<'a> {
     pub fn new(bytes: &'a [u8]) -> Result<SnapshotReader<'a>, DecodeError> {
         let mut reader = Reader::new(bytes, WHAT);
         let mut header = Reader::new(reader.take(SNAPSHOT_HEADER_BYTES)?, WHAT);
-        if header.array::<4>()? != SNAPSHOT_MAGIC {
-            return Err(header.error("it does not begin with KLDS"));
+        if header.array()? != SNAPSHOT_MAGIC {
+            return Err(header.error("it does not begin with KELDASNP"));
         }
         let version = header.u16()?;
-        if version > SNAPSHOT_VERSION {
-            return Err(DecodeError::newer(WHAT, 4, version.into(), SNAPSHOT_VERSION.into()));
-        }
         if version != SNAPSHOT_VERSION {
             return Err(header.error(format!("version {version}, only {SNAPSHOT_VERSION} is known")));
         }
-        header.zeros(2)?;
+        let stored = u32::from_le_bytes(last_four(&bytes[..SNAPSHOT_HEADER_BYTES]));
+        let found = crc(&bytes[..SNAPSHOT_HEADER_BYTES - 4]);
+        if stored != found {
+            return Err(header.error(format!("header checksum {stored:08x} stored, {found:08x} computed")));
+        }
+        header.zeros(6)?;
         let cluster = ClusterId(header.array()?);
         let index = header.u64()?;
         let rows = header.u64()?;
         let body_bytes = header.u64()?;
         let body_crc = header.u32()?;
-        let header_crc = header.u32()?;
-        let found = crc(&bytes[..SNAPSHOT_HEADER_BYTES - 4]);
-        if header_crc != found {
-            return Err(
-                header.error(format!("header checksum {header_crc:08x} stored, {found:08x} computed"))
-            );
-        }
         if body_bytes != reader.remaining() as u64 {
             let detail = format!("{body_bytes} bytes of rows announced, {} follow", reader.remaining());
             return Err(header.error(detail));

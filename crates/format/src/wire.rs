@@ -97,6 +97,12 @@ pub fn crc_with(seed: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(seed, bytes)
 }
 
+/// The last four of at least four bytes: where a header keeps its own checksum. Zeros when there are fewer.
+#[must_use]
+pub fn last_four(bytes: &[u8]) -> [u8; 4] {
+    bytes.last_chunk().copied().unwrap_or_default()
+}
+
 /// Appends `value` as a LEB128 varint in its shortest form (1 to 10 bytes).
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {

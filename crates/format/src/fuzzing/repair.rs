@@ -3,8 +3,10 @@
 
 use super::CONTEXT;
 use crate::block::{BLOCK_HEADER_BYTES, BLOCK_MAGIC};
+use crate::logentry::{LOG_ENTRY_HEADER_BYTES, LOG_ENTRY_MAGIC};
 use crate::object::{FOOTER_BYTES, Footer, ObjectSource};
 use crate::records::FRAME_HEADER_BYTES;
+use crate::snapshot::{SNAPSHOT_HEADER_BYTES, SNAPSHOT_MAGIC};
 use crate::wal::{ENTRY_HEADER_BYTES, ENTRY_MAGIC, SEGMENT_HEADER_BYTES};
 use crate::wire::{Reader, crc, crc_with, padding};
 
@@ -147,5 +149,31 @@ pub(super) fn frame(input: &[u8]) -> Vec<u8> {
         sum(&mut bytes, 0, at, FRAME_HEADER_BYTES - 4, at + FRAME_HEADER_BYTES - 4);
         at = body_at.saturating_add(body);
     }
+    bytes
+}
+
+/// A header of `header` bytes, whose last eight are the checksums of the body and of itself, for a body whose
+/// length stands at `length`.
+fn head(bytes: &mut [u8], magic: [u8; 8], header: usize, length: usize) {
+    let Some(body) = bytes.len().checked_sub(header) else { return };
+    bytes[..8].copy_from_slice(&magic);
+    bytes[8..16].copy_from_slice(&[1, 0, 0, 0, 0, 0, 0, 0]);
+    put32(bytes, length, u32::try_from(body).unwrap_or(u32::MAX));
+    sum(bytes, 0, header, body, header - 8);
+    sum(bytes, 0, 0, header - 4, header - 4);
+}
+
+pub(super) fn log_entry(input: &[u8]) -> Vec<u8> {
+    let mut bytes = input.to_vec();
+    head(&mut bytes, LOG_ENTRY_MAGIC, LOG_ENTRY_HEADER_BYTES, 76);
+    bytes
+}
+
+pub(super) fn snapshot(input: &[u8]) -> Vec<u8> {
+    let mut bytes = input.to_vec();
+    if bytes.len() >= SNAPSHOT_HEADER_BYTES {
+        put32(&mut bytes, 52, 0);
+    }
+    head(&mut bytes, SNAPSHOT_MAGIC, SNAPSHOT_HEADER_BYTES, 48);
     bytes
 }

@@ -31,7 +31,7 @@ fn variants(name: &str, bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     ]
 }
 
-fn run(target: &str, body: fn(&[u8]), samples: &[(&str, Vec<u8>)]) {
+pub fn run(target: &str, body: fn(&[u8]), samples: &[(&str, Vec<u8>)]) {
     let directory = directory(target);
     if blessing() {
         std::fs::create_dir_all(&directory).unwrap();

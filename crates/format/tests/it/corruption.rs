@@ -11,7 +11,7 @@ use kelda_format::{Codec, DecodeError, keys};
 use crate::samples;
 
 /// Decodes `bytes` with every bit flipped in turn, and cut short at every length.
-fn flip_and_cut<T: PartialEq + std::fmt::Debug>(bytes: &[u8], decode: impl Fn(Bytes) -> Option<T>) {
+pub fn flip_and_cut<T: PartialEq + std::fmt::Debug>(bytes: &[u8], decode: impl Fn(Bytes) -> Option<T>) {
     let whole = decode(Bytes::copy_from_slice(bytes)).expect("the sample decodes");
     for bit in 0..bytes.len() * 8 {
         let mut flipped = bytes.to_vec();

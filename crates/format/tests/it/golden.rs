@@ -42,7 +42,7 @@ fn golden(name: &str, current: &[u8]) -> Vec<u8> {
 }
 
 /// Compares `current` with what is checked in; returns the latter.
-fn pinned(name: &str, current: &[u8]) -> Vec<u8> {
+pub fn pinned(name: &str, current: &[u8]) -> Vec<u8> {
     let golden = golden(name, current);
     let differs = golden.iter().zip(current).position(|(a, b)| a != b);
     assert!(

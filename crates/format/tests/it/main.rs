@@ -11,6 +11,7 @@ mod corruption;
 mod golden;
 mod headers;
 mod keys;
+mod metadata;
 mod names;
 mod objects;
 mod records;

@@ -1,0 +1,5 @@
+//! Entries of the metadata log: hands the input to the body that the tests run too.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| kelda_format::fuzzing::meta_log_entry(input));
