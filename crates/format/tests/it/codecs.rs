@@ -1,8 +1,9 @@
 //! Compression: every codec gives back what it was given, and no announced length is believed.
 
-use kelda_format::block::Block;
+use kelda_format::block::{BLOCK_HEADER_BYTES, Block};
 use kelda_format::fuzzing::{self, CLUSTER};
 use kelda_format::limits::MAX_BATCH_BYTES;
+use kelda_format::wire::{crc, crc_with};
 use kelda_format::{Batch, Codec, Offset};
 
 use crate::samples::{self, STREAM, TIME};
@@ -43,7 +44,7 @@ fn announce(codec: Codec, body_raw_len: u32) -> Vec<u8> {
     let mut bytes = samples::encode_block(&samples::compressible_block(), codec);
     bytes[56..60].copy_from_slice(&body_raw_len.to_le_bytes());
     fuzzing::block(&bytes);
-    let sum = kelda_format::wire::crc_with(kelda_format::wire::crc(&CLUSTER.0), &bytes[..76]);
+    let sum = crc_with(crc(&CLUSTER.0), &bytes[..76]);
     bytes[76..80].copy_from_slice(&sum.to_le_bytes());
     bytes
 }
@@ -59,6 +60,26 @@ fn a_false_length_is_refused_whatever_it_claims() {
             let error = Block::decode(&announce(codec, wrong).into(), 0, CLUSTER).unwrap_err();
             assert!(!error.to_string().contains("checksum"), "{codec:?} {wrong}: {error}");
         }
+    }
+}
+
+#[test]
+fn nothing_may_follow_what_was_compressed() {
+    for codec in [Codec::Lz4, Codec::Zstd] {
+        let mut bytes = samples::encode_block(&samples::compressible_block(), codec);
+        let field = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let (meta_len, body_len) = (field(&bytes, 44), field(&bytes, 52));
+        let body_end = BLOCK_HEADER_BYTES + meta_len as usize + body_len as usize;
+        bytes.truncate(body_end);
+        bytes.push(0);
+        bytes[52..56].copy_from_slice(&(body_len + 1).to_le_bytes());
+        let body = crc(&bytes[BLOCK_HEADER_BYTES + meta_len as usize..]);
+        bytes[68..72].copy_from_slice(&body.to_le_bytes());
+        let sum = crc_with(crc(&CLUSTER.0), &bytes[..76]);
+        bytes[76..80].copy_from_slice(&sum.to_le_bytes());
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        let error = Block::decode(&bytes.into(), 0, CLUSTER).unwrap_err();
+        assert!(error.to_string().starts_with("compressed block"), "{codec:?}: {error}");
     }
 }
 

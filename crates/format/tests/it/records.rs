@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use kelda_format::limits::MAX_BATCH_RECORDS;
 use kelda_format::records::{self, FRAME_HEADER_BYTES, Frame, RecordsError};
+use kelda_format::wire::crc;
 use kelda_format::{LimitError, Offset};
 
 use crate::samples;
@@ -82,6 +83,24 @@ fn the_server_assigns_offsets_and_times() {
     bytes.extend(meta);
     let error = records::decode_write(&bytes.into()).unwrap_err();
     assert!(error.to_string().contains("no place yet"), "{error}");
+}
+
+#[test]
+fn times_that_decrease_are_refused() {
+    let frame = |second: u8, third: u8| {
+        let mut bytes = records::encode_read(&samples::sixth())[0].to_vec();
+        let meta = [0, 0, 1, 0, second, 1, 0, third];
+        bytes[24..36].copy_from_slice(&[3, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0]);
+        bytes[36..40].copy_from_slice(&crc(&meta).to_le_bytes());
+        bytes[40..44].fill(0);
+        let sum = crc(&bytes[..44]);
+        bytes[44..48].copy_from_slice(&sum.to_le_bytes());
+        bytes.extend(meta);
+        Frame::decode(&bytes.into(), 0)
+    };
+    assert!(frame(5, 5).is_ok());
+    let error = frame(5, 4).unwrap_err();
+    assert!(error.to_string().contains("decrease"), "{error}");
 }
 
 #[test]

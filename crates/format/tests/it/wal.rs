@@ -95,6 +95,15 @@ fn resign(mut entry: Vec<u8>, at: usize, value: u8) -> Vec<u8> {
 }
 
 #[test]
+fn the_salt_itself_is_compared_and_not_only_a_checksum_that_may_collide() {
+    let entry = samples::entry(5, 4, 0, &[samples::section(STREAM, Section::Seal)]);
+    let salt = entry[8];
+    assert!(decode_entry(&resign(entry.clone(), 8, salt).into(), 0, &CONTEXT).is_ok());
+    let bad = decode_entry(&resign(entry, 8, salt ^ 1).into(), 0, &CONTEXT).unwrap_err();
+    assert!(bad.to_string().contains("another segment"), "{bad}");
+}
+
+#[test]
 fn what_is_not_known_is_never_skipped() {
     let entry = samples::entry(5, 4, 0, &[samples::section(STREAM, Section::Seal)]);
     let decode = |bytes: Vec<u8>| decode_entry(&bytes.into(), 0, &CONTEXT);
