@@ -2,4 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
 
+mod checker;
+mod simulation;
 mod tidy;

@@ -1,0 +1,157 @@
+//! One machine with what outlives its processes, and the process of the moment: owns starting and ending it,
+//! guarantees that a client's call into a process that ended answers that it is gone, never judges.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kelda_engine::{Engine, EngineConfig, Identity, StartError};
+use kelda_env::Env;
+use kelda_env::sim::{Sim, SimNode, SimStore};
+use kelda_format::NodeId;
+use kelda_meta::Meta;
+use kelda_metalog::memory::FaultRates;
+use kelda_metalog::{MemoryLog, MetaLog, MetaLogConfig};
+use kelda_service::{Service, ServiceConfig};
+use tokio::sync::watch;
+
+/// A start under faults is tried so often before the run is taken for broken.
+const START_ATTEMPTS: u32 = 400;
+/// Pause between two starts.
+const START_PAUSE: Duration = Duration::from_millis(200);
+
+/// A process: a service and what is under it.
+#[derive(Clone)]
+pub struct Life {
+    /// What clients call.
+    pub service: Service,
+    /// Under it.
+    pub engine: Engine,
+    /// Under that.
+    pub meta: MetaLog,
+}
+
+/// One machine.
+pub struct World {
+    /// The world's time and randomness.
+    pub sim: Sim,
+    /// The machine.
+    pub machine: SimNode,
+    /// Its object store.
+    pub store: SimStore,
+    log: MemoryLog,
+    life: watch::Sender<Option<Life>>,
+}
+
+/// Small segments and bounds, so that a short run seals, commits and blocks.
+fn config() -> EngineConfig {
+    EngineConfig {
+        segment_bytes: 48 << 10,
+        wal_queue_bytes: 128 << 10,
+        uncommitted_bytes: 256 << 10,
+        cache_tail_bytes: 64 << 10,
+        space_wait: Duration::from_secs(1),
+        ..EngineConfig::default()
+    }
+}
+
+impl World {
+    /// A machine that was never started.
+    #[must_use]
+    pub fn new(sim: &Sim) -> Arc<World> {
+        let log = MemoryLog::simulated(sim.node("log").env(), FaultRates::default());
+        let (machine, store) = (sim.node("machine"), sim.store());
+        Arc::new(World { sim: sim.clone(), machine, store, log, life: watch::Sender::new(None) })
+    }
+
+    /// How often the metadata log fails, and how long it takes.
+    pub fn set_log_faults(&self, rates: FaultRates) {
+        self.log.set_rates(rates);
+    }
+
+    /// Starts a process; under faults as often as it takes.
+    ///
+    /// # Panics
+    /// When the process says that its files are damaged or foreign, or never starts.
+    pub async fn start(&self) {
+        for _ in 0..START_ATTEMPTS {
+            match self.attempt().await {
+                Ok(life) => {
+                    self.life.send_replace(Some(life));
+                    return;
+                }
+                Err(error @ (StartError::Corrupt { .. } | StartError::Foreign { .. })) => {
+                    panic!("seed {}: a false alarm: {error}\n{}", self.sim.seed(), self.sim.recent_trace());
+                }
+                Err(error) => self.sim.note(&format!("start failed: {error}")),
+            }
+            self.machine.kill().await;
+            self.sim.sleep(START_PAUSE).await;
+        }
+        panic!("seed {}: never started\n{}", self.sim.seed(), self.sim.recent_trace());
+    }
+
+    async fn attempt(&self) -> Result<Life, StartError> {
+        let env: Env = self.machine.env();
+        let log = Arc::new(self.log.handle());
+        let opened = MetaLog::open(env.clone(), log, MetaLogConfig::default()).await;
+        let meta = opened.map_err(|error| StartError::Meta(error.to_string()))?;
+        let address = "127.0.0.1:4437".to_owned();
+        let identity = Identity { node: NodeId(1), address, cluster: meta.cluster() };
+        let shared: Arc<dyn Meta> = Arc::new(meta.clone());
+        let store = Arc::new(self.store.clone());
+        let engine = Engine::start(env.clone(), Arc::clone(&shared), store, config(), identity).await?;
+        meta.set_session(engine.session());
+        let service = Service::new(env, shared, engine.clone(), ServiceConfig::default());
+        Ok(Life { service, engine, meta })
+    }
+
+    /// The power fails: what was not synced may be lost or torn.
+    pub async fn crash(&self) {
+        self.life.send_replace(None);
+        self.machine.crash().await;
+    }
+
+    /// The process is killed.
+    pub async fn kill(&self) {
+        self.life.send_replace(None);
+        self.machine.kill().await;
+    }
+
+    /// The process stops as it should; under faults that may take a kill.
+    pub async fn stop(&self) {
+        if let Some(life) = self.life.send_replace(None) {
+            life.service.shutdown().await;
+            let closed = life.engine.shutdown().await;
+            life.meta.shutdown().await;
+            if let Err(error) = closed {
+                self.sim.note(&format!("not closed cleanly: {error}"));
+            }
+        }
+        self.machine.kill().await;
+    }
+
+    /// The process of the moment.
+    #[must_use]
+    pub fn life(&self) -> Option<Life> {
+        self.life.borrow().clone()
+    }
+
+    /// Calls the service of the process of the moment, or of the next one. `None` when the process ended before it
+    /// answered: then the outcome is unknown.
+    pub async fn call<T, F>(&self, call: impl FnOnce(Service) -> F) -> Option<T>
+    where
+        F: Future<Output = T>,
+    {
+        let mut watching = self.life.subscribe();
+        let life = match watching.wait_for(Option::is_some).await {
+            Ok(life) => life.clone()?,
+            Err(_) => return None,
+        };
+        tokio::select! {
+            biased;
+            _ = watching.changed() => None,
+            answer = call(life.service) => Some(answer),
+        }
+    }
+}
