@@ -68,8 +68,9 @@ async fn finish(world: &World, history: &History) -> Report {
     let mut streams = BTreeMap::new();
     let mut broken = Vec::new();
     if let Some(life) = world.life() {
-        let listing =
-            life.service.list(&Caller::anonymous(), &ListRequest { limit: Some(1000), ..ListRequest::default() });
+        let listing = life
+            .service
+            .list(&Caller::anonymous(), &ListRequest { limit: Some(1000), ..ListRequest::default() });
         for info in listing.map(|listing| listing.streams).unwrap_or_default() {
             match whole(&life.service, &info.name, info.stream).await {
                 Ok(found) => drop(streams.insert(info.stream, found)),

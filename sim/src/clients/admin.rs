@@ -15,7 +15,7 @@ pub async fn administer(client: Client, actions: u64) {
             1 | 2 => trim(&client).await,
             3 if number > actions / 2 => seal(&client).await,
             4 | 5 => create_with_content(&client, number).await,
-            _ => drop(head(&client, client.world.sim.random().pick(STREAMS.as_slice())).await),
+            _ => drop(head(&client, client.world.sim.random().pick::<&str>(&STREAMS)).await),
         }
         client.pause().await;
     }

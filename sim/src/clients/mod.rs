@@ -49,7 +49,7 @@ impl Client {
     }
 
     fn stream(&self) -> StreamName {
-        parse(self.world.sim.random().pick(STREAMS.as_slice()))
+        parse(self.world.sim.random().pick::<&str>(&STREAMS))
     }
 
     /// The bodies of a batch that nobody else sends: one to four, from a few bytes to a few pages.
