@@ -37,6 +37,8 @@ fn limits() {
     let fits = of(MAX_HEADER_BLOCK_BYTES - overhead).unwrap();
     assert_eq!(fits.encoded().len(), MAX_HEADER_BLOCK_BYTES);
     assert!(Headers::decode(fits.encoded().clone()).is_ok());
+    let too_long = [&fits.encoded()[..], &[0, 18]].concat();
+    assert!(Headers::decode(too_long.into()).unwrap_err().to_string().contains("at most 65536 allowed"));
     let found = MAX_HEADER_BLOCK_BYTES as u64 + 1;
     assert_eq!(of(MAX_HEADER_BLOCK_BYTES - overhead + 1), Err(LimitError::HeaderBlockBytes { found }));
     let named = |bytes: usize| Headers::new(&[Header::new("n".repeat(bytes), Value::Void)]);

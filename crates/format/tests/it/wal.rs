@@ -104,6 +104,16 @@ fn the_salt_itself_is_compared_and_not_only_a_checksum_that_may_collide() {
 }
 
 #[test]
+fn data_that_no_section_claims_is_refused() {
+    let mut entry = samples::entry(5, 4, 0, &[samples::records_section(STREAM, 1, "body")]);
+    let data_len = entry[40];
+    entry.extend([0; 8]);
+    assert!(decode_entry(&resign(entry.clone(), 40, data_len).into(), 0, &CONTEXT).is_ok());
+    let bad = decode_entry(&resign(entry, 40, data_len + 8).into(), 0, &CONTEXT).unwrap_err();
+    assert!(bad.to_string().contains("no section claims"), "{bad}");
+}
+
+#[test]
 fn what_is_not_known_is_never_skipped() {
     let entry = samples::entry(5, 4, 0, &[samples::section(STREAM, Section::Seal)]);
     let decode = |bytes: Vec<u8>| decode_entry(&bytes.into(), 0, &CONTEXT);
