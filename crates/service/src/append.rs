@@ -3,10 +3,9 @@
 //! hand-over to the WAL; what is checked here (limits, JSON) refuses requests that could never be accepted.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use kelda_engine::{AppendError as EngineError, Appended, Wait};
+use kelda_engine::{AppendError as EngineError, Appended};
 use kelda_format::{Offset, StreamId, StreamName, Timestamp};
 
 use crate::caller::{Caller, Operation};
@@ -15,9 +14,6 @@ use crate::service::{Inner, Service};
 use crate::{
     Content, ContentError, Fact, Fault, Field, LookupError, NodeFault, Problem, ProducerError, content_type,
 };
-
-/// How long a seal without records waits for the durability of an earlier one.
-const SEAL_WAIT: Duration = Duration::from_secs(10);
 
 /// One atomic append: all records or none, at consecutive offsets.
 #[derive(Clone, Debug, Default)]
@@ -195,7 +191,6 @@ impl Service {
             check_stream_seq(seq)?;
         }
         let (target, used) = inner.target(caller, name, &request)?;
-        let seal_only = request.seal && request.content.is_empty();
         // A body of another type is not cut: the engine refuses it in its turn, after the duplicate check.
         let batch = request.content.to_append(target.json && target.mismatch.is_none(), request.seal)?;
         let to_engine = kelda_engine::AppendRequest {
@@ -206,16 +201,10 @@ impl Service {
             stream_seq: request.stream_seq,
             content_type_mismatch: target.mismatch.is_some(),
         };
-        let outcome = inner.append_to(target.stream, &to_engine).await;
-        let receipt = match outcome {
-            Ok(receipt) => receipt,
-            Err(Refused::Engine(EngineError::Sealed { tail }))
-                if seal_only && to_engine.producer.is_none() =>
-            {
-                inner.sealed_receipt(name, target.stream, tail).await?
-            }
-            Err(refused) => return Err(refused.explain(name, &to_engine, target.mismatch)),
-        };
+        let receipt = inner
+            .append_to(target.stream, &to_engine)
+            .await
+            .map_err(|refused| refused.explain(name, &to_engine, target.mismatch))?;
         used.touch();
         Ok(receipt)
     }
@@ -306,30 +295,6 @@ impl Inner {
                 Err(error) => return Err(Refused::Engine(error)),
             }
         }
-    }
-
-    /// What sealing a sealed stream answers, once that seal is durable.
-    async fn sealed_receipt(
-        &self,
-        name: &StreamName,
-        stream: StreamId,
-        tail: Offset,
-    ) -> Result<Receipt, AppendError> {
-        match self.engine.wait(stream, tail, SEAL_WAIT).await {
-            Wait::Sealed => {}
-            Wait::Gone => return Err(LookupError::NotFound { name: name.clone() }.into()),
-            Wait::Data | Wait::TimedOut | Wait::Ended => return Err(NodeFault::OutcomeUnknown.into()),
-        }
-        let status = self.engine.status(stream);
-        Ok(Receipt {
-            stream,
-            first: Some(tail),
-            next: tail,
-            timestamp: status.map(|status| status.last_timestamp).unwrap_or_default(),
-            duplicate: false,
-            sealed: true,
-            producer: None,
-        })
     }
 }
 

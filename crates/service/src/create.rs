@@ -150,6 +150,8 @@ enum Found {
     Answer(Created),
     /// Nothing, or something that has to go first.
     Free,
+    /// A stream whose tail is not known now.
+    Uncertain(StreamId),
     /// A stream that has expired.
     Expired(StreamId),
     /// A creation that did not finish.
@@ -226,6 +228,9 @@ impl Inner {
             EntryState::Live => {}
         }
         let Some(info) = self.info(&view, entry) else { return Ok(Found::Free) };
+        if !info.tail_known {
+            return Ok(Found::Uncertain(entry.stream));
+        }
         let mut differences = wanted.config.differences(entry);
         if let Some(seal) = wanted.seal
             && seal != info.sealed
@@ -248,6 +253,10 @@ impl Inner {
                 self.expire(stream).await?;
                 Ok(None)
             }
+            Found::Uncertain(stream) => match self.certain_info(&wanted.name, stream).await {
+                Err(Some(fault)) => Err(fault.into()),
+                Ok(_) | Err(None) => Ok(None),
+            },
             Found::Unfinished(entry) => self.settle(wanted, &entry).await,
             Found::Free => self.propose(wanted).await,
         }

@@ -6,6 +6,7 @@ use kelda_format::rows::{EntryRow, Expiry, Retention, StreamKind};
 use kelda_format::{Epoch, Offset, SessionId, StreamId, StreamName, Timestamp};
 use kelda_meta::State;
 
+use crate::NodeFault;
 use crate::service::Inner;
 
 /// Everything a caller may know about a stream.
@@ -31,6 +32,9 @@ pub struct StreamInfo {
     pub start: Offset,
     /// The durable tail: the offset that the next record gets.
     pub next: Offset,
+    /// Whether `next` and `sealed` are certain. Only in lists they may not be, of a stream that another session
+    /// holds, or one that ended and is not recovered yet (P19).
+    pub tail_known: bool,
     /// Whether it takes no more records, ever.
     pub sealed: bool,
     /// The epoch of the last open; absent until first opened.
@@ -47,7 +51,36 @@ pub struct StreamInfo {
     pub created: Timestamp,
 }
 
+impl StreamInfo {
+    /// Refuses to speak of a tail that is not known (P19).
+    pub(crate) fn certain(self, inner: &Inner) -> Result<StreamInfo, NodeFault> {
+        if self.tail_known { Ok(self) } else { Err(inner.tail_unknown(self.stream)) }
+    }
+}
+
 impl Inner {
+    /// What the stream of a live name is once its tail is known, which waits for a session that is being
+    /// replaced; `Err(None)` when the stream is gone.
+    pub(crate) async fn certain_info(
+        &self,
+        name: &StreamName,
+        stream: StreamId,
+    ) -> Result<StreamInfo, Option<NodeFault>> {
+        let mut patience = self.patience();
+        loop {
+            let info = {
+                let view = self.meta.view();
+                let entry = view.entry(name).filter(|entry| entry.stream == stream);
+                entry.and_then(|entry| self.info(&view, entry)).ok_or(None)?
+            };
+            match info.certain(self) {
+                Ok(info) => return Ok(info),
+                Err(NodeFault::Unavailable { .. }) if self.wait_again(&mut patience).await => {}
+                Err(fault) => return Err(Some(fault)),
+            }
+        }
+    }
+
     /// What an entry's stream is; `None` when the stream went away since the view was taken.
     pub(crate) fn info(&self, view: &State, entry: &EntryRow) -> Option<StreamInfo> {
         let status: StreamStatus = self.engine.status(entry.stream)?;
@@ -62,6 +95,7 @@ impl Inner {
             arguments: entry.arguments.clone(),
             start: status.start,
             next: status.tail,
+            tail_known: status.tail_known,
             sealed: status.sealed,
             epoch: status.epoch,
             owner: view.stream(entry.stream).and_then(|row| row.owner),

@@ -91,7 +91,12 @@ impl Inner {
         let view = self.meta.view();
         let entry = view.entry(&wanted.name)?;
         let live = entry.state == EntryState::Live && entry.stream == stream;
-        let info = self.info(&view, entry).filter(|_| live)?;
+        let mut info = self.info(&view, entry).filter(|_| live)?;
+        if let Some(receipt) = &receipt {
+            // Certain, even if the session ended since.
+            (info.tail_known, info.sealed) = (true, info.sealed || receipt.sealed);
+            info.next = info.next.max(receipt.next);
+        }
         Some(Created { new: true, info, receipt })
     }
 

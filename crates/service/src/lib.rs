@@ -37,6 +37,7 @@ pub use caller::{Caller, Denied, Operation, authorise};
 pub use content::{Content, ContentError};
 pub use create::{CreateError, CreateRequest, Created};
 pub use delete::DeleteError;
+pub use head::HeadError;
 pub use info::StreamInfo;
 pub use list::{ListError, ListRequest, Listing, MAX_LIST};
 pub use lookup::LookupError;

@@ -116,6 +116,17 @@ impl Inner {
         }
     }
 
+    /// Why the tail of a stream is not known here.
+    pub(crate) fn tail_unknown(&self, stream: StreamId) -> NodeFault {
+        let owner = self.meta.view().stream(stream).and_then(|row| row.owner);
+        match owner {
+            Some(owner) if owner != self.engine.session() => self.elsewhere(owner),
+            _ => NodeFault::Unavailable {
+                reason: "the session that held the stream was just replaced".to_owned(),
+            },
+        }
+    }
+
     /// The open stream, opened if need be; `Err(None)` when it is gone.
     pub(crate) async fn open(
         &self,

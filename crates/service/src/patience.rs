@@ -3,6 +3,7 @@
 //! A session that ends is followed by another one within moments; requests that come in between are held up and
 //! not refused, but not for longer than a client would wait for a refusal.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kelda_engine::Health;
@@ -35,7 +36,8 @@ impl Inner {
 
     /// Pauses before another try; false when there should be none.
     pub(crate) async fn wait_again(&self, patience: &mut Patience) -> bool {
-        let hopeless = matches!(self.engine.health(), Health::Ended { .. } | Health::Damaged { .. });
+        let hopeless = matches!(self.engine.health(), Health::Ended { .. } | Health::Damaged { .. })
+            || self.stopping.load(Ordering::Relaxed);
         if hopeless || self.env.clock.monotonic() + patience.pause > patience.ends {
             return false;
         }

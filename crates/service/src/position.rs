@@ -73,16 +73,18 @@ impl Service {
         if_stream: Option<StreamId>,
     ) -> Result<Position, ReadError> {
         let inner = &self.inner;
-        let (info, used) = {
+        let (stream, used) = {
             let view = inner.meta.view();
             let entry = inner.find(&view, (caller, Operation::Read), name, if_stream)?;
-            let used = inner.enter(entry)?;
-            let not_found = || LookupError::NotFound { name: name.clone() };
-            (inner.info(&view, entry).ok_or_else(not_found)?, used)
+            (entry.stream, inner.enter(entry)?)
         };
+        let info = inner.certain_info(name, stream).await.map_err(|fault| match fault {
+            Some(fault) => ReadError::Node(fault),
+            None => LookupError::NotFound { name: name.clone() }.into(),
+        })?;
         let offset = inner.start(&info, start).await?;
         used.touch();
-        Ok(Position { stream: info.stream, offset, info })
+        Ok(Position { stream, offset, info })
     }
 
     /// Turns an end position into an offset.

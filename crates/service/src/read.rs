@@ -9,7 +9,7 @@ use kelda_format::{Offset, StreamId, StreamName};
 use crate::caller::{Caller, Operation};
 use crate::lookup::LookupError;
 use crate::service::Service;
-use crate::{Fact, Fault, Field, Problem};
+use crate::{Fact, Fault, Field, NodeFault, Problem};
 
 /// Why a read gave nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,12 +40,9 @@ pub enum ReadError {
         /// What is wrong with it.
         detail: String,
     },
-    /// The store or the session does not answer now.
-    #[error("not available now: {reason}")]
-    Unavailable {
-        /// Why.
-        reason: String,
-    },
+    /// The node cannot now: the store or the session does not answer, or another node has to.
+    #[error(transparent)]
+    Node(#[from] NodeFault),
 }
 
 impl From<EngineError> for ReadError {
@@ -55,7 +52,7 @@ impl From<EngineError> for ReadError {
             EngineError::PastTail { tail } => ReadError::PastTail { tail },
             EngineError::Gone => ReadError::Gone,
             EngineError::Damaged { object, detail } => ReadError::Damaged { object, detail },
-            EngineError::Unavailable(reason) => ReadError::Unavailable { reason },
+            EngineError::Unavailable(reason) => NodeFault::Unavailable { reason }.into(),
         }
     }
 }
@@ -68,7 +65,7 @@ impl Fault for ReadError {
             ReadError::PastTail { .. } => Problem::OffsetPastTail,
             ReadError::Gone => Problem::Gone,
             ReadError::Damaged { .. } => Problem::Damaged,
-            ReadError::Unavailable { .. } => Problem::Unavailable,
+            ReadError::Node(error) => error.problem(),
         }
     }
 
@@ -77,7 +74,8 @@ impl Fault for ReadError {
             ReadError::Lookup(error) => error.fields(),
             ReadError::Trimmed { start } => vec![("start_offset", Fact::Offset(*start))],
             ReadError::PastTail { tail } => vec![("next_offset", Fact::Offset(*tail))],
-            ReadError::Gone | ReadError::Damaged { .. } | ReadError::Unavailable { .. } => Vec::new(),
+            ReadError::Node(error) => error.fields(),
+            ReadError::Gone | ReadError::Damaged { .. } => Vec::new(),
         }
     }
 }
@@ -101,7 +99,13 @@ impl Service {
             let entry = inner.find(&view, (caller, Operation::Read), name, Some(stream))?;
             inner.enter(entry)?
         };
-        let chunk = inner.engine.read(stream, from, limit).await?;
+        let mut patience = inner.patience();
+        let chunk = loop {
+            match inner.engine.read(stream, from, limit).await {
+                Err(EngineError::Unavailable(_)) if inner.wait_again(&mut patience).await => {}
+                outcome => break outcome?,
+            }
+        };
         used.touch();
         Ok(chunk)
     }
@@ -118,7 +122,16 @@ impl Service {
                 None | Some(Err(_)) => return Wait::Gone,
             }
         };
-        let woken = inner.engine.wait(stream, after, timeout).await;
+        let ends = inner.env.clock.monotonic() + timeout;
+        let mut patience = inner.patience();
+        let woken = loop {
+            let left = ends.saturating_sub(inner.env.clock.monotonic());
+            match inner.engine.wait(stream, after, left).await {
+                // A session that is replaced is no news to a reader.
+                Wait::Ended if inner.wait_again(&mut patience).await => {}
+                woken => break woken,
+            }
+        };
         used.touch();
         woken
     }

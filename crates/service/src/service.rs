@@ -1,6 +1,7 @@
 //! The service itself: owns what all operations share. A clone is the same service.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kelda_engine::{Engine, Health};
 use kelda_env::{Env, TaskHandle};
@@ -55,6 +56,8 @@ pub(crate) struct Inner {
     /// Wall clock minus monotonic clock at the start, in milliseconds.
     clock_offset: i128,
     timer: Mutex<Option<TaskHandle>>,
+    /// Set when nothing should be waited for any more.
+    pub(crate) stopping: AtomicBool,
 }
 
 /// How far wall and monotonic clock may drift apart before absolute expiry stops: more than any slewing, less
@@ -77,6 +80,7 @@ impl Service {
             leftovers: Leftovers::default(),
             clock_offset,
             timer: Mutex::new(None),
+            stopping: AtomicBool::new(false),
         });
         restart::take_up(&inner);
         let task = timer::run(Arc::downgrade(&inner), inner.env.clone(), Arc::clone(&inner.deadlines));
@@ -87,6 +91,7 @@ impl Service {
     /// Stops expiring and persists the sliding deadlines that moved, so that a clean restart knows them.
     /// The engine is shut down after this, by whoever started it.
     pub async fn shutdown(&self) {
+        self.inner.stopping.store(true, Ordering::Relaxed);
         let timer = self.inner.timer.lock().take();
         if let Some(timer) = timer {
             timer.abort();

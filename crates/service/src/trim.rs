@@ -4,6 +4,7 @@ use kelda_engine::EndError;
 use kelda_format::{Offset, StreamId, StreamName};
 
 use crate::caller::{Caller, Operation};
+use crate::head::HeadError;
 use crate::info::StreamInfo;
 use crate::lookup::LookupError;
 use crate::service::Service;
@@ -26,6 +27,15 @@ pub enum TrimError {
     /// The node cannot now.
     #[error(transparent)]
     Node(#[from] NodeFault),
+}
+
+impl From<HeadError> for TrimError {
+    fn from(error: HeadError) -> TrimError {
+        match error {
+            HeadError::Lookup(error) => error.into(),
+            HeadError::Node(error) => error.into(),
+        }
+    }
 }
 
 impl Fault for TrimError {

@@ -7,6 +7,7 @@ use kelda_format::{StreamId, StreamName, Timestamp};
 use kelda_meta::ProposeError;
 
 use crate::caller::{Caller, Operation};
+use crate::head::HeadError;
 use crate::info::StreamInfo;
 use crate::lookup::LookupError;
 use crate::service::Service;
@@ -71,6 +72,15 @@ pub enum UpdateError {
     /// The node cannot now.
     #[error(transparent)]
     Node(#[from] NodeFault),
+}
+
+impl From<HeadError> for UpdateError {
+    fn from(error: HeadError) -> UpdateError {
+        match error {
+            HeadError::Lookup(error) => error.into(),
+            HeadError::Node(error) => error.into(),
+        }
+    }
 }
 
 impl Fault for UpdateError {

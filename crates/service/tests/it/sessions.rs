@@ -1,9 +1,14 @@
 //! What happens when the engine's session ends, the disk fills up, or the power fails in between.
 
-use kelda_env::Faults;
-use kelda_service::{AppendRequest, CreateError, CreateRequest, Fault, NodeFault, Ownership};
+use std::time::Duration;
 
-use crate::bench::{body, claim, plain, put, run, run_seed, seconds};
+use futures::future::join4;
+use kelda_env::Faults;
+use kelda_env::sim::FaultPlan;
+use kelda_format::Offset;
+use kelda_service::{AppendRequest, CreateError, CreateRequest, Fault, NodeFault, Ownership, StartAt, Wait};
+
+use crate::bench::{anybody, body, claim, name, plain, put, run, run_seed, seconds};
 
 #[test]
 fn a_failed_sync_ends_the_session_and_the_service_goes_on() {
@@ -21,6 +26,57 @@ fn a_failed_sync_ends_the_session_and_the_service_goes_on() {
             assert_eq!(again.next.0, 2);
             assert_ne!(node.engine.session(), session);
             assert_eq!(node.texts("a").await, ["before", "during"], "once, whatever became of the first try");
+        });
+    }
+}
+
+#[test]
+fn nobody_sees_less_than_was_acknowledged_while_a_session_is_replaced() {
+    for seed in 0..10 {
+        run_seed(seed, |bench| async move {
+            let node = bench.start().await;
+            let stream = node.created("a").await.stream;
+            node.append("a", plain("zero")).await.unwrap();
+            bench.sim.set_faults(FaultPlan::slow());
+            node.disk.set(Faults { fail_sync_at: Some(1), ..Faults::default() });
+            let a = name("a");
+            let look = async {
+                let mut uncertain = 0;
+                for _ in 0..200 {
+                    match node.service.head(&anybody(), &a, None) {
+                        Ok(info) => assert!(info.next.0 >= 1 && info.tail_known),
+                        Err(error) => {
+                            assert_eq!((error.code(), error.problem().status()), ("unavailable", 503));
+                            uncertain += 1;
+                        }
+                    }
+                    bench.sleep(Duration::from_millis(1)).await;
+                }
+                uncertain
+            };
+            let read = async {
+                let mut least = 0;
+                for _ in 0..20 {
+                    let next = node.start_at("a", StartAt::Next).await.unwrap().0;
+                    assert!(next >= 1.max(least), "it went back from {least} to {next}");
+                    least = next;
+                    assert_eq!(node.texts("a").await[0], "zero");
+                    let again = node.create(put("a", "text/plain")).await.unwrap();
+                    assert!(!again.new && again.info.next.0 >= least);
+                    bench.sleep(Duration::from_millis(10)).await;
+                }
+            };
+            let parked = node.service.wait(&a, stream, Offset(2), seconds(25));
+            let write = async {
+                // The first may or may not be there in the end, the later ones are.
+                let _ = node.append("a", plain("unknown")).await;
+                for text in ["one", "two"] {
+                    node.append("a", plain(text)).await.unwrap();
+                }
+            };
+            let (uncertain, (), woken, ()) = join4(look, read, parked, write).await;
+            assert!(uncertain > 0, "seed {seed}: the test looked while it was uncertain");
+            assert_eq!(woken, Wait::Data, "seed {seed}: a parked reader does not notice");
         });
     }
 }
