@@ -6,7 +6,7 @@
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, request};
-use kelda_service::{AppendRequest, Problem, Receipt};
+use kelda_service::{AppendRequest, Operation, Problem, Receipt};
 
 use super::app::App;
 use super::form::{self, Form};
@@ -29,7 +29,7 @@ pub async fn append(app: &App, parts: &request::Parts, body: Body) -> Result<Res
         if_stream: sent::if_stream(headers)?,
         ..AppendRequest::default()
     };
-    app.service.head(&app.caller(), &name, request.if_stream)?;
+    app.service.find(&app.caller(), Operation::Append, &name, request.if_stream)?;
     let form = content_type.as_deref().map_or(Form::Plain, form::of_content_type);
     let spooled = body::spool(app, headers, body, body::limit(form)).await?;
     if content_type.is_none() && !spooled.bytes.is_empty() {

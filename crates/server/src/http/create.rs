@@ -6,7 +6,7 @@
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode, Uri, header, request};
 use kelda_format::name::StreamName;
-use kelda_service::{Content, CreateError, CreateRequest, Created, Problem, StreamConfig};
+use kelda_service::{Content, CreateError, CreateRequest, Created, Operation, Problem, StreamConfig};
 
 use super::app::App;
 use super::form::{self, Form};
@@ -34,7 +34,7 @@ pub async fn create(app: &App, parts: &request::Parts, body: Body) -> Result<Res
     };
     let seal = sent::closes(headers);
     if let Some(stream) = sent::if_stream(headers)? {
-        app.service.head(&app.caller(), &name, Some(stream))?;
+        app.service.find(&app.caller(), Operation::Create, &name, Some(stream))?;
     }
     let spooled = body::spool(app, headers, body, body::limit(Form::Plain)).await?;
     let content = Content::Body(spooled.bytes.clone());
