@@ -1,0 +1,14 @@
+//! What the engine guarantees, tested over a simulated disk and store and the in-memory metadata log.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod back_pressure;
+mod commit;
+mod corruption;
+mod disk_full;
+mod lifecycle;
+mod order;
+mod producers;
+mod restart;
+mod sync_failure;
+mod world;
