@@ -149,9 +149,14 @@ impl Session {
         limit: Duration,
     ) -> Result<Reserved, AppendError> {
         let config = &self.shared.config;
+        let uncommitted = clamp(bytes, config.uncommitted_bytes);
+        if u64::from(uncommitted) + config.segment_bytes > config.uncommitted_bytes {
+            // So large that it may have to wait for what lies in a segment that nothing else would fill.
+            self.wal.seal_filling();
+        }
         let all = async {
             let stream = acquire(&stream.inflight, clamp(bytes, config.stream_inflight_bytes)).await?;
-            let uncommitted = acquire(&self.uncommitted, clamp(bytes, config.uncommitted_bytes)).await?;
+            let uncommitted = acquire(&self.uncommitted, uncommitted).await?;
             let queue = acquire(&self.queue_space, clamp(bytes, config.wal_queue_bytes)).await?;
             Ok(Reserved { queue, uncommitted, stream })
         };

@@ -22,6 +22,9 @@ use crate::wal::{prepare, segment, writer};
 /// How often registration is tried when the node's session changes under it.
 const REGISTER_TRIES: u32 = 4;
 
+/// How often a new session is tried while disk or store fail, before the engine gives up.
+const STORAGE_TRIES: u32 = 10;
+
 /// The feature levels that this software knows.
 const FEATURES: FeatureRange = FeatureRange { min: FIRST_FEATURE_LEVEL, max: FIRST_FEATURE_LEVEL };
 
@@ -47,17 +50,22 @@ pub(crate) async fn start_session(shared: &Arc<Shared>) -> Result<Running, Start
     Ok(start_workers(shared, id))
 }
 
-/// As [`start_session`], after a session that ended: what may pass by itself is waited for.
+/// As [`start_session`], after a session that ended: what may pass by itself is waited for, a failing disk or store
+/// only for some tries.
 pub(crate) async fn restart_session(shared: &Arc<Shared>) -> Result<Running, StartError> {
     let mut backoff = Backoff::new(&shared.config);
+    let mut storage_failures = 0;
     loop {
-        match start_session(shared).await {
-            Err(error @ (StartError::Meta(_) | StartError::DiskFull { .. })) => {
-                tracing::warn!(%error, "no new session yet, trying again");
-                shared.env.clock.sleep(backoff.next()).await;
+        let error = match start_session(shared).await {
+            Err(error @ (StartError::Meta(_) | StartError::DiskFull { .. })) => error,
+            Err(error @ StartError::Storage(_)) if storage_failures < STORAGE_TRIES => {
+                storage_failures += 1;
+                error
             }
             result => return result,
-        }
+        };
+        tracing::warn!(%error, "no new session yet, trying again");
+        shared.env.clock.sleep(backoff.next()).await;
     }
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kelda_env::{DiskError, OpenMode};
+use kelda_env::{Disk, DiskError, OpenMode};
 use kelda_format::command::{CompleteRecovery, ExpireReservations};
 use kelda_format::object::ObjectSource;
 use kelda_format::rows::{SessionState, WalKind};
@@ -156,13 +156,13 @@ async fn publish(
 async fn finish(shared: &Shared, found: &Found, trailer: &Bytes) -> Result<String, DiskError> {
     let disk = &shared.env.disk;
     let end = found.scanned.end;
-    let bytes = end + trailer.len() as u64;
     if !found.last {
-        let file = disk.open(&found.path, OpenMode::ReadWrite).await?;
-        file.write_at(std::slice::from_ref(trailer), end).await?;
-        file.set_len(bytes).await?;
-        file.sync_data().await?;
-        return Ok(found.path.clone());
+        match append_trailer(disk, &found.path, trailer, end).await {
+            Ok(()) => return Ok(found.path.clone()),
+            // Never retried on the same file.
+            Err(DiskError::SyncFailed { .. }) => {}
+            Err(error) => return Err(error),
+        }
     }
     let path = segment::rewrite_path(found.session, found.number);
     ignore_missing(disk.remove(&path).await)?;
@@ -171,6 +171,18 @@ async fn finish(shared: &Shared, found: &Found, trailer: &Bytes) -> Result<Strin
     file.write_at(&[entries, trailer.clone()], 0).await?;
     file.sync_data().await?;
     Ok(path)
+}
+
+async fn append_trailer(
+    disk: &Arc<dyn Disk>,
+    path: &str,
+    trailer: &Bytes,
+    end: u64,
+) -> Result<(), DiskError> {
+    let file = disk.open(path, OpenMode::ReadWrite).await?;
+    file.write_at(std::slice::from_ref(trailer), end).await?;
+    file.set_len(end + trailer.len() as u64).await?;
+    file.sync_data().await
 }
 
 /// A segment that was read and judged.
