@@ -140,6 +140,18 @@ impl Running {
         }
     }
 
+    /// Resolves with the name of the first worker that stopped.
+    async fn until_a_worker_stops(&self) -> &'static str {
+        let joined = self.workers.iter().map(|worker| {
+            Box::pin(async move {
+                // How it ended is in the log of whoever ran it.
+                let _ = worker.join().await;
+                worker.name()
+            })
+        });
+        futures::future::select_all(joined).await.0
+    }
+
     /// See [`Engine::flush`]. False when the session ended.
     pub(crate) async fn flush(&self) -> bool {
         match self.session.wal.seal_filling() {
@@ -174,9 +186,12 @@ async fn supervise(shared: Arc<Shared>, started: oneshot::Sender<Result<Engine, 
         let running = inner.current.load_full();
         tokio::select! {
             biased;
+            _ = stopping.wait_for(|stopping| *stopping) => return,
             () = running.session.until_ended() => {}
             () = until_fenced(&shared, &running.session) => running.session.end("fenced"),
-            _ = stopping.wait_for(|stopping| *stopping) => return,
+            worker = running.until_a_worker_stops() => {
+                running.session.end(&format!("the worker {worker} stopped"));
+            }
         }
         running.streams.end_all();
         if *stopping.borrow() {

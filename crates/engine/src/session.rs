@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kelda_env::{Env, Store};
 use kelda_format::SessionId;
-use kelda_format::wal::SEGMENT_HEADER_BYTES;
+use kelda_format::wal::{ENTRY_HEADER_BYTES, SEGMENT_HEADER_BYTES};
 use kelda_meta::Meta;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -21,6 +21,9 @@ use crate::wal::Reserved;
 use crate::wal::queue::WalQueue;
 use crate::wal::room::Room;
 use crate::wal::segment::TAIL_BYTES;
+
+/// How often an append that waits for commits looks whether the segment being filled is in its way.
+const UNCOMMITTED_LOOK: Duration = Duration::from_millis(20);
 
 /// What outlives sessions: the outside, the settings, the reader of objects and the waiting readers.
 pub(crate) struct Shared {
@@ -48,7 +51,7 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, id: SessionId) -> Session {
-        let room = Room::new(SEGMENT_HEADER_BYTES as u64, TAIL_BYTES, 0);
+        let room = Room::new(SEGMENT_HEADER_BYTES as u64, TAIL_BYTES, ENTRY_HEADER_BYTES as u64);
         let queue_space = Arc::new(Semaphore::new(permits(shared.config.wal_queue_bytes) as usize));
         let uncommitted = Arc::new(Semaphore::new(permits(shared.config.uncommitted_bytes) as usize));
         Session {
@@ -149,20 +152,33 @@ impl Session {
         limit: Duration,
     ) -> Result<Reserved, AppendError> {
         let config = &self.shared.config;
-        let uncommitted = clamp(bytes, config.uncommitted_bytes);
-        if u64::from(uncommitted) + config.segment_bytes > config.uncommitted_bytes {
-            // So large that it may have to wait for what lies in a segment that nothing else would fill.
-            self.wal.seal_filling();
-        }
         let all = async {
             let stream = acquire(&stream.inflight, clamp(bytes, config.stream_inflight_bytes)).await?;
-            let uncommitted = acquire(&self.uncommitted, uncommitted).await?;
+            let uncommitted = self.acquire_uncommitted(clamp(bytes, config.uncommitted_bytes)).await?;
             let queue = acquire(&self.queue_space, clamp(bytes, config.wal_queue_bytes)).await?;
             Ok(Reserved { queue, uncommitted, stream })
         };
         match self.shared.env.timeout(limit, all).await {
             Ok(reserved) => reserved,
             Err(_) => Err(AppendError::Overloaded("the write-ahead log or the store behind it is slow")),
+        }
+    }
+
+    /// Waits for what is uncommitted to become less. When what lies in the segment being filled is in the way, nothing
+    /// else may ever fill it: then it is sealed as it is.
+    async fn acquire_uncommitted(&self, bytes: u32) -> Result<OwnedSemaphorePermit, AppendError> {
+        let acquired = acquire(&self.uncommitted, bytes);
+        tokio::pin!(acquired);
+        loop {
+            tokio::select! {
+                biased;
+                acquired = &mut acquired => return acquired,
+                () = self.shared.env.clock.sleep(UNCOMMITTED_LOOK) => {}
+            }
+            let budget = u64::from(permits(self.shared.config.uncommitted_bytes));
+            if self.wal.filled_bytes() + u64::from(bytes) > budget {
+                self.wal.seal_filling();
+            }
         }
     }
 }

@@ -107,11 +107,16 @@ fn start_workers(shared: &Arc<Shared>, id: SessionId) -> Running {
     let session = Arc::new(Session::new(Arc::clone(shared), id));
     let streams = Arc::new(Registry::default());
     // Unbounded in number, bounded in bytes: what lies in it counts as uncommitted until it is committed.
-    let (sealed, to_upload) = mpsc::unbounded_channel();
+    let (sealed, to_finish) = mpsc::unbounded_channel();
+    let (finished, to_upload) = mpsc::unbounded_channel();
     let tasks = &shared.env.tasks;
     let workers = vec![
         tasks.spawn_thread("kelda-wal", Box::pin(writer::run(Arc::clone(&session), sealed))),
         tasks.spawn_thread("kelda-wal-files", Box::pin(prepare::run(Arc::clone(&session)))),
+        tasks.spawn_thread(
+            "kelda-wal-finish",
+            Box::pin(upload::finish::run(Arc::clone(&session), to_finish, finished)),
+        ),
         tasks.spawn_thread(
             "kelda-upload",
             Box::pin(upload::run::run(Arc::clone(&session), Arc::clone(&streams), to_upload)),

@@ -187,6 +187,11 @@ impl OpenStream {
             .into_iter()
             .map(|section| StreamSection { stream: self.id, epoch: self.epoch, section })
             .collect();
+        if sections.is_empty() {
+            // Nothing is appended to nothing; an entry without sections would be a synced mark.
+            *space = Some(reserved);
+            return duplicate(state, None, None, state.accepted_entries);
+        }
         let bytes = segment::entry_bytes(&sections);
         let index_bytes = segment::index_bytes(&sections);
         let offer = Offer { stream: Arc::clone(self), ordinal, sections, bytes, index_bytes, reserved };
@@ -214,6 +219,9 @@ impl OpenStream {
             let row = producers::advance(before.as_ref(), self.id, claim, first, count, timestamp);
             state.producers.advance(row, ordinal, new);
             state.gaps.accepted(&claim.id, claim.seq);
+        }
+        if state.sealed {
+            state.gaps.wake_all();
         }
         let appended = Appended {
             first,

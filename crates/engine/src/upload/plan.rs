@@ -19,7 +19,12 @@ use kelda_meta::producers::{self, ProducerClaim};
 pub(crate) struct SegmentSummary {
     streams: BTreeMap<StreamId, StreamSummary>,
     index: IndexBuilder,
+    commit_bytes: u64,
 }
+
+/// Bytes that a stream, and those that a producer with its results, adds to a commit at most, ids not counted.
+const PART_BYTES: u64 = 256;
+const PRODUCER_BYTES: u64 = 320;
 
 /// What they say of one stream.
 #[derive(Debug)]
@@ -56,7 +61,10 @@ impl SegmentSummary {
     pub(crate) fn add(&mut self, position: u64, len: u64, sections: &[StreamSection]) {
         let mut counted = None;
         for StreamSection { stream, epoch, section } in sections {
-            let summary = self.streams.entry(*stream).or_insert_with(|| StreamSummary::new(*epoch));
+            let summary = self.streams.entry(*stream).or_insert_with(|| {
+                self.commit_bytes += PART_BYTES;
+                StreamSummary::new(*epoch)
+            });
             assert_eq!(summary.epoch, *epoch, "a session opens a stream again only when all is committed");
             if counted != Some(*stream) {
                 summary.entries += 1;
@@ -66,18 +74,18 @@ impl SegmentSummary {
                 self.index.add(block, position, len);
                 summary.bytes += len;
             }
-            summary.add(section);
+            self.commit_bytes += summary.add(section);
         }
+    }
+
+    /// Bytes that the commit's command takes at most.
+    pub(crate) fn commit_bytes(&self) -> u64 {
+        self.commit_bytes
     }
 
     /// The streams, in the order of their ids.
     pub(crate) fn streams(&self) -> impl Iterator<Item = (StreamId, &StreamSummary)> {
         self.streams.iter().map(|(id, summary)| (*id, summary))
-    }
-
-    /// Whether nothing was said of any stream.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.streams.is_empty()
     }
 
     /// The index of what was taken in.
@@ -116,7 +124,8 @@ impl StreamSummary {
         }
     }
 
-    fn add(&mut self, section: &Section) {
+    /// Takes in a section; returns how many bytes that adds to a commit at most.
+    fn add(&mut self, section: &Section) -> u64 {
         match section {
             Section::Records(block) => {
                 if self.base.is_none() {
@@ -127,23 +136,32 @@ impl StreamSummary {
                 self.last_timestamp = block.last_timestamp();
             }
             Section::Producer(change) => {
-                let history = self.producers.entry(ProducerId::new(&change.id)).or_default();
+                let id = ProducerId::new(&change.id);
+                let new = !self.producers.contains_key(&id);
+                let history = self.producers.entry(id).or_default();
                 if history.changes.len() == PRODUCER_RESULTS_KEPT {
                     // Eight later results follow: nothing older has a part in the row.
                     history.changes.pop_front();
                     history.fresh = true;
                 }
                 history.changes.push_back(change.clone());
+                return if new { PRODUCER_BYTES + change.id.len() as u64 } else { 0 };
             }
             Section::Seal => self.sealed = true,
             Section::StreamSeq(seq) => self.stream_seq = Some(seq.clone()),
-            Section::QueueState(state) => self.checkpoint = Some(state.clone()),
+            Section::QueueState(state) => {
+                self.checkpoint = Some(state.clone());
+                return state.len() as u64;
+            }
             Section::ForgetProducer(id) => {
+                let bytes = id.len() as u64;
                 let id = ProducerId::new(id);
                 self.producers.insert(id.clone(), ProducerHistory { fresh: true, changes: VecDeque::new() });
                 self.forgotten.insert(id);
+                return bytes;
             }
         }
+        0
     }
 
     fn part(&self, view: &State, row: &StreamRow, object: ObjectId) -> CommitPart {

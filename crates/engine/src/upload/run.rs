@@ -1,27 +1,23 @@
-//! The uploader: owns the sealed segments on their way to the store, on a thread of its own. Guarantees that they are
+//! The uploader: owns the finished segments on their way to the store, on a thread of its own. Guarantees that they are
 //! committed one after the other in WAL order, that a WAL file is removed only after its commit is applied, and that
 //! the log cache keeps no more committed bytes than its bound. Never touches the segment being written.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use kelda_env::DiskError;
-use kelda_format::object::{ObjectIndex, ObjectSource};
 use kelda_format::{Offset, StreamId};
 use tokio::sync::mpsc;
 
+use super::finish::FinishedSegment;
 use super::publish::{Finished, Publisher, Unpublished};
-use crate::retry::Backoff;
 use crate::session::Session;
 use crate::stream::registry::Registry;
-use crate::wal::writer::{SealedSegment, path_of};
 
-/// Uploads until the writer has closed the channel and all is committed, or the session ends.
+/// Uploads until the channel is closed and all is committed, or the session ends.
 pub(crate) async fn run(
     session: Arc<Session>,
     streams: Arc<Registry>,
-    mut sealed: mpsc::UnboundedReceiver<SealedSegment>,
+    mut segments: mpsc::UnboundedReceiver<FinishedSegment>,
 ) {
     let publisher = Publisher {
         shared: Arc::clone(&session.shared),
@@ -34,11 +30,17 @@ pub(crate) async fn run(
         let segment = tokio::select! {
             biased;
             () = session.until_ended() => return,
-            segment = sealed.recv() => segment,
+            segment = segments.recv() => segment,
         };
         let Some(segment) = segment else { return };
-        match upload(&session, &publisher, &segment).await {
-            Ok(bytes) => settle(&session, &streams, &mut tail, segment, bytes).await,
+        let finished = Finished {
+            number: segment.number,
+            path: &segment.path,
+            bytes: segment.bytes,
+            summary: &segment.summary,
+        };
+        match publisher.publish(&finished).await {
+            Ok(()) => settle(&session, &streams, &mut tail, segment).await,
             Err(Unpublished::Stopped) => return,
             Err(Unpublished::Rejected(rejection)) => {
                 // P10: a wrong epoch or end offset on a live stream ends the session, as does a fence.
@@ -53,59 +55,14 @@ pub(crate) async fn run(
     }
 }
 
-async fn upload(
-    session: &Arc<Session>,
-    publisher: &Publisher,
-    segment: &SealedSegment,
-) -> Result<u64, Unpublished> {
-    let path = path_of(segment);
-    let bytes = finish(session, segment).await?;
-    let finished = Finished { number: segment.header.number, path: &path, bytes, summary: &segment.summary };
-    publisher.publish(&finished).await?;
-    Ok(bytes)
-}
-
-/// Appends index and footer, for which the segment has room, and syncs. Returns the length of the object.
-async fn finish(session: &Arc<Session>, segment: &SealedSegment) -> Result<u64, Unpublished> {
-    let index = index_of(segment);
-    let trailer = Bytes::from(index.encode_trailer(segment.end));
-    let bytes = segment.end + trailer.len() as u64;
-    let mut backoff = Backoff::new(&session.shared.config);
-    loop {
-        match write_trailer(segment, &trailer, bytes).await {
-            Ok(()) => return Ok(bytes),
-            Err(error) if error.is_full() => tracing::warn!(%error, "no space for the index of a segment"),
-            Err(error) => {
-                session.end(&format!("the index of a WAL segment could not be written: {error}"));
-                return Err(Unpublished::Stopped);
-            }
-        }
-        if !session.pause(backoff.next()).await {
-            return Err(Unpublished::Stopped);
-        }
-    }
-}
-
-fn index_of(segment: &SealedSegment) -> ObjectIndex {
-    segment.summary.index().clone().finish(ObjectSource::Segment(segment.header.context))
-}
-
-async fn write_trailer(segment: &SealedSegment, trailer: &Bytes, bytes: u64) -> Result<(), DiskError> {
-    segment.file.write_at(std::slice::from_ref(trailer), segment.end).await?;
-    segment.file.set_len(bytes).await?;
-    segment.file.sync_data().await
-}
-
 /// Everything that follows an applied commit.
 async fn settle(
     session: &Arc<Session>,
     streams: &Arc<Registry>,
     tail: &mut CachedTail,
-    segment: SealedSegment,
-    bytes: u64,
+    segment: FinishedSegment,
 ) {
-    let path = path_of(&segment);
-    if let Err(error) = session.shared.env.disk.remove(&path).await {
+    if let Err(error) = session.shared.env.disk.remove(&segment.path).await {
         // The commit is applied, so the file is only in the way; recovery removes what lies below the WAL start.
         tracing::warn!(%error, "a committed WAL segment could not be removed");
     }
@@ -117,9 +74,9 @@ async fn settle(
         stream.committed(end, summary.entries);
         ends.push((id, end));
     }
-    tail.add(ends, bytes);
+    tail.add(ends, segment.bytes);
     tail.evict(session.shared.config.cache_tail_bytes, streams);
-    session.set_committed(segment.header.number + 1);
+    session.set_committed(segment.number + 1);
     // Dropping the segment gives back the bytes that counted as uncommitted.
 }
 

@@ -21,3 +21,14 @@ pub(crate) struct Reserved {
     /// Of the bytes in flight of its stream.
     pub(crate) stream: OwnedSemaphorePermit,
 }
+
+impl Reserved {
+    /// Gives back what was reserved beyond the size that the entry turned out to have.
+    pub(crate) fn shrink(&mut self, bytes: u64) {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        for permit in [&mut self.queue, &mut self.uncommitted, &mut self.stream] {
+            let excess = permit.num_permits().saturating_sub(bytes);
+            drop(permit.split(excess));
+        }
+    }
+}

@@ -123,7 +123,8 @@ impl WalQueue {
             return Err((refused, offer));
         };
         let wanted = state.room.wants().is_some();
-        let Offer { stream, ordinal, sections, bytes, reserved, .. } = offer;
+        let Offer { stream, ordinal, sections, bytes, mut reserved, .. } = offer;
+        reserved.shrink(bytes);
         state.items.push_back(Item::Entry(Box::new(WalEntry {
             stream,
             ordinal,
@@ -172,14 +173,13 @@ impl WalQueue {
         if group.is_empty() { Next::Empty } else { Next::Group(group) }
     }
 
-    /// Places a synced mark of `bytes`, only if nothing waits and the segment being filled, which must be
-    /// `segment`, has room for it.
-    pub(crate) fn place_mark(&self, segment: u64, bytes: u64) -> Option<Place> {
+    /// Places a synced mark in `segment`, only if nothing waits and that is the segment being filled.
+    pub(crate) fn place_mark(&self, segment: u64) -> Option<Place> {
         let mut state = self.state.lock();
         if state.ended || !state.items.is_empty() || state.room.filling() != Some(segment) {
             return None;
         }
-        state.room.place_in_filling(bytes, 0)
+        state.room.place_mark()
     }
 
     /// Resolves when something may have been put in the queue since the last call, or the session ended.
@@ -198,6 +198,11 @@ impl WalQueue {
         self.filled.notify_one();
         self.room_wanted.notify_one();
         rotation.last
+    }
+
+    /// Bytes that lie in the segment being filled, or wait to be written to it.
+    pub(crate) fn filled_bytes(&self) -> u64 {
+        self.state.lock().room.filled_bytes()
     }
 
     /// Accepts nothing more and lets the writer finish. Returns as [`WalQueue::seal_filling`] does.

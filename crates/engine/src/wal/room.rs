@@ -34,7 +34,8 @@ struct Filling {
     slot: Slot,
     position: u64,
     index_bytes: u64,
-    entries: u64,
+    /// Takes no more, though it is not full.
+    sealed: bool,
 }
 
 /// The plan.
@@ -42,72 +43,64 @@ struct Filling {
 pub(crate) struct Room {
     header: u64,
     tail: u64,
+    mark: u64,
+    /// Has an entry at least: a segment that was begun is never passed over.
     filling: Option<Filling>,
     next: Option<Slot>,
     /// Capacity that an entry asked for in vain, when it is more than a segment usually has.
     wanted: u64,
-    rotate: bool,
     next_number: u64,
 }
 
 impl Room {
-    /// An empty plan: `header` bytes begin each segment, `tail` bytes (footer and fixed index parts) end it.
-    pub(crate) fn new(header: u64, tail: u64, first_number: u64) -> Room {
-        Room { header, tail, filling: None, next: None, wanted: 0, rotate: false, next_number: first_number }
+    /// An empty plan: `header` bytes begin each segment, `tail` bytes (footer and fixed index parts) end it, and
+    /// a synced mark of `mark` bytes always finds room in it.
+    pub(crate) fn new(header: u64, tail: u64, mark: u64) -> Room {
+        Room { header, tail, mark, filling: None, next: None, wanted: 0, next_number: 0 }
     }
 
     /// Places an entry of `bytes` that adds at most `index_bytes` to the index; `None` when it has to wait for
     /// the next segment to be prepared.
     pub(crate) fn place(&mut self, bytes: u64, index_bytes: u64) -> Option<Place> {
-        if let Some(place) = self.place_in_filling(bytes, index_bytes) {
+        let behind = self.mark + self.tail;
+        if let Some(place) = self.place_in_filling(bytes, index_bytes, behind) {
             return Some(place);
         }
-        let need = self.header + bytes + index_bytes + self.tail;
-        match self.next {
-            Some(next) if next.capacity >= need => {
-                self.advance();
-                self.place_in_filling(bytes, index_bytes)
-            }
-            _ => {
-                self.wanted = self.wanted.max(need);
-                None
-            }
-        }
+        let need = self.header + bytes + index_bytes + behind;
+        let Some(slot) = self.next.take_if(|next| next.capacity >= need) else {
+            self.wanted = self.wanted.max(need);
+            return None;
+        };
+        let position = self.header + bytes;
+        self.filling = Some(Filling { slot, position, index_bytes, sealed: false });
+        Some(Place { segment: slot.number, position: self.header })
     }
 
-    /// Places an entry only if the segment being filled has room for it, as the synced mark does.
-    pub(crate) fn place_in_filling(&mut self, bytes: u64, index_bytes: u64) -> Option<Place> {
-        let filling = self.filling.as_mut()?;
-        let end = filling.position + bytes + filling.index_bytes + index_bytes + self.tail;
+    /// Places a synced mark in the segment being filled, if there is one.
+    pub(crate) fn place_mark(&mut self) -> Option<Place> {
+        self.place_in_filling(self.mark, 0, self.tail)
+    }
+
+    fn place_in_filling(&mut self, bytes: u64, index_bytes: u64, behind: u64) -> Option<Place> {
+        let filling = self.filling.as_mut().filter(|filling| !filling.sealed)?;
+        let end = filling.position + bytes + filling.index_bytes + index_bytes + behind;
         if end > filling.slot.capacity {
             return None;
         }
         let place = Place { segment: filling.slot.number, position: filling.position };
         filling.position += bytes;
         filling.index_bytes += index_bytes;
-        filling.entries += 1;
         Some(place)
     }
 
-    /// Makes later entries go to the next segment when the one being filled has any.
+    /// Makes later entries go to the next segment when there is one being filled.
     pub(crate) fn rotate(&mut self) -> Rotation {
         let Some(filling) = self.filling.as_mut() else {
             return Rotation { seal: None, last: None };
         };
         let number = filling.slot.number;
-        if filling.entries == 0 {
-            return Rotation { seal: None, last: number.checked_sub(1) };
-        }
-        if self.rotate {
-            return Rotation { seal: None, last: Some(number) };
-        }
-        // Nothing more fits, also when the next segment is not there yet.
-        filling.slot.capacity = 0;
-        self.rotate = true;
-        if self.next.is_some() {
-            self.advance();
-        }
-        Rotation { seal: Some(number), last: Some(number) }
+        let sealed = std::mem::replace(&mut filling.sealed, true);
+        Rotation { seal: (!sealed).then_some(number), last: Some(number) }
     }
 
     /// What the preparer should make next: number and the least capacity; `None` when the prepared segment is
@@ -144,9 +137,6 @@ impl Room {
         if slot.capacity >= self.wanted {
             self.wanted = 0;
         }
-        if self.filling.is_none() || self.rotate {
-            self.advance();
-        }
     }
 
     /// Number of the segment being filled.
@@ -154,11 +144,9 @@ impl Room {
         self.filling.map(|filling| filling.slot.number)
     }
 
-    fn advance(&mut self) {
-        if let Some(slot) = self.next.take() {
-            self.rotate = false;
-            self.filling = Some(Filling { slot, position: self.header, index_bytes: 0, entries: 0 });
-        }
+    /// Bytes placed in the segment being filled, its header included.
+    pub(crate) fn filled_bytes(&self) -> u64 {
+        self.filling.filter(|filling| !filling.sealed).map_or(0, |filling| filling.position)
     }
 }
 

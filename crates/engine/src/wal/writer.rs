@@ -12,10 +12,13 @@ use kelda_format::wal::{EntryContext, Grouping, SEGMENT_HEADER_BYTES, SegmentHea
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::queue::{Next, WalEntry};
-use super::segment;
 use crate::retry::Backoff;
 use crate::session::Session;
 use crate::upload::plan::SegmentSummary;
+
+/// Bytes of a commit's command past which a segment is sealed though it is not full: one command is one part of one
+/// entry of the metadata log, however many streams and producers wrote to the segment.
+const COMMIT_BYTES: u64 = 8 << 20;
 
 /// A segment that takes no more entries; its index is not written yet.
 pub(crate) struct SealedSegment {
@@ -137,6 +140,9 @@ impl Writer {
         self.group += 1;
         self.synced = group;
         self.unmarked = true;
+        if self.current.as_ref().is_some_and(|current| current.summary.commit_bytes() > COMMIT_BYTES) {
+            self.session.wal.seal_filling();
+        }
         self.complete(entries)
     }
 
@@ -163,10 +169,8 @@ impl Writer {
         self.unmarked = false;
         let Some(current) = self.current.as_mut() else { return Ok(()) };
         let grouping = Grouping { group: self.group, synced_group: self.synced, in_group: 0 };
+        let Some(place) = self.session.wal.place_mark(current.header.number) else { return Ok(()) };
         let mark = encode_entry(&current.header.context, grouping, &[]);
-        let Some(place) = self.session.wal.place_mark(current.header.number, mark.len) else {
-            return Ok(());
-        };
         assert_eq!(place.position, current.position, "the mark follows the last entry");
         current.position += mark.len;
         let file = Arc::clone(&current.file);
@@ -238,9 +242,4 @@ impl Writer {
             }
         }
     }
-}
-
-/// Path of a sealed segment's file.
-pub(crate) fn path_of(segment: &SealedSegment) -> String {
-    segment::path(segment.header.context.session, segment.header.number)
 }

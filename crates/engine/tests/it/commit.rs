@@ -20,7 +20,11 @@ fn a_full_segment_becomes_an_object_and_its_wal_file_goes() {
         assert_eq!(row.end, Offset(100));
         assert!(world.objects() >= 3, "200 kB in segments of 64 kB");
         assert_eq!(world.view().refs(stream).count(), world.objects());
-        assert!(world.wal_files().len() <= 2, "only the current segment and the next: {:?}", world.wal_files());
+        assert!(
+            world.wal_files().len() <= 2,
+            "only the current segment and the next: {:?}",
+            world.wal_files()
+        );
         assert_eq!(world.view().reservations().count(), 0);
         assert_eq!(world.read_all(stream).await.len(), 100);
     });
@@ -45,7 +49,12 @@ fn a_crash_at_any_moment_of_an_upload_keeps_every_record_once() {
                 world.append(stream, &[&body(number, 2500)]).await.unwrap();
             }
             sim.sleep(Duration::from_millis(seed * 5)).await;
-            if seed % 2 == 0 { world.crash().await } else { world.kill().await }
+            if seed % 2 == 0 {
+                world.crash().await
+            } else {
+                world.kill().await
+            }
+            sim.set_faults(FaultPlan::calm());
             let found = world.read_all(stream).await;
             let expected: Vec<String> = (0..50).map(|number| body(number, 2500)).collect();
             assert_eq!(found, expected);

@@ -43,7 +43,11 @@ fn a_flipped_bit_before_a_later_group_is_corruption() {
         assert_eq!(file, path);
         assert!(position < at && at - position < 400, "{position} is where the entry of byte {at} begins");
         assert!(detail.contains("written after it"), "{detail}");
-        assert_eq!((world.node.peek(&path), world.view().stream(stream).cloned()), before, "nothing was changed");
+        assert_eq!(
+            (world.node.peek(&path), world.view().stream(stream).cloned()),
+            before,
+            "nothing was changed"
+        );
         // Repaired, everything is there.
         assert!(world.node.flip_bit(&path, at));
         world.restart().await.unwrap();

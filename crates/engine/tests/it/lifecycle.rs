@@ -63,10 +63,7 @@ fn a_trim_past_the_committed_end_commits_first() {
         let mut world = World::new(&sim).await;
         let stream = world.create("a").await;
         world.append(stream, &["one", "two", "three"]).await.unwrap();
-        assert_eq!(
-            world.engine.trim(stream, Offset(4)).await,
-            Err(EndError::PastTail { tail: Offset(3) })
-        );
+        assert_eq!(world.engine.trim(stream, Offset(4)).await, Err(EndError::PastTail { tail: Offset(3) }));
         assert_eq!(world.engine.trim(stream, Offset(2)).await, Ok(Offset(2)));
         assert_eq!(world.engine.trim(stream, Offset(1)).await, Ok(Offset(2)), "never back");
         assert_eq!(world.read_from(stream, Offset(2)).await, ["three"]);

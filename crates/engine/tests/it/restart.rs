@@ -6,7 +6,7 @@ use kelda_env::sim::{FaultPlan, Sim};
 use kelda_format::rows::SessionState;
 use kelda_format::{Epoch, Offset};
 
-use crate::world::{World, body, request};
+use crate::world::{World, body, outcome, request};
 
 #[test]
 fn appends_survive_a_crash_at_once() {
@@ -43,7 +43,11 @@ fn many_streams_and_segments_survive_crashes_with_everything_slow() {
                     world.append(streams[which], &[&text]).await.unwrap();
                     expected[which].push(text);
                 }
-                if round % 2 == 0 { world.crash().await } else { world.kill().await }
+                if round % 2 == 0 {
+                    world.crash().await
+                } else {
+                    world.kill().await
+                }
                 for (stream, texts) in streams.iter().zip(&expected) {
                     assert_eq!(&world.read_all(*stream).await, texts);
                 }
@@ -69,7 +73,7 @@ fn pipelined_appends_in_flight_at_a_crash_are_a_prefix() {
             world.crash().await;
             let mut acknowledged = Vec::new();
             for client in clients {
-                if let Ok(appended) = client.await.unwrap() {
+                if let Some(Ok(appended)) = outcome(client).await {
                     acknowledged.push(appended.first);
                 }
             }

@@ -189,3 +189,12 @@ pub fn claim(id: &str, epoch: u64, seq: u64) -> ProducerClaim {
 pub fn body(number: usize, len: usize) -> String {
     format!("{number:08}{}", "x".repeat(len.saturating_sub(8)))
 }
+
+/// What became of a client's append at the moment of a crash: its result, or nothing when the answer never came.
+pub async fn outcome<T>(client: tokio::task::JoinHandle<T>) -> Option<T> {
+    if client.is_finished() {
+        return Some(client.await.unwrap());
+    }
+    client.abort();
+    None
+}
