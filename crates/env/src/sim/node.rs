@@ -45,7 +45,8 @@ impl SimNode {
         self.inner.env.lock().1.clone()
     }
 
-    /// The power fails: every task ends where it is, and of what was not synced, any part is lost or torn.
+    /// The power fails: every task ends where it is, and of what was not synced, any part is lost or torn. Not to be called
+    /// from a task of the node itself, which could not see its own end.
     pub async fn crash(&self) {
         self.end_life("power lost").await;
         self.inner.medium.lock().lose_power(&self.inner.world.fate);
