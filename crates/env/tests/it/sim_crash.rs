@@ -241,9 +241,11 @@ fn a_crash_ends_every_task_and_gives_locks_back() {
                     }
                 }
             });
+            let waiting = env.spawn("waiting", std::future::pending());
             sim.sleep(Duration::from_millis(20)).await;
             assert!(node.env().disk.lock("lock").await.is_err());
             node.crash().await;
+            assert_eq!(waiting.join().await, Err(TaskEnd::Aborted), "also one that nothing would wake");
             let at_crash = steps.load(Ordering::Relaxed);
             assert!(at_crash > 0);
             assert_eq!(task.join().await, Err(TaskEnd::Aborted));

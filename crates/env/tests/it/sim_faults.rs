@@ -166,16 +166,37 @@ fn a_request_to_the_store_fails_before_or_after_its_effect_or_comes_late() {
     });
 }
 
+fn late_requests() -> FaultPlan {
+    let mut plan = FaultPlan::calm();
+    plan.store.late = 1.0;
+    plan.store.max_delay = Duration::from_millis(100);
+    plan
+}
+
 #[test]
-fn a_late_request_takes_effect_after_its_error_and_after_its_sender() {
+fn a_late_request_takes_effect_after_its_error() {
+    let mut late = 0;
+    for seed in 0..50 {
+        late += Sim::run(seed, |sim| async move {
+            sim.set_faults(late_requests());
+            let store = sim.store();
+            assert!(store.put_if_absent("late", Bytes::from_static(b"one")).await.is_err());
+            let absent = store.keys().is_empty();
+            sim.sleep(Duration::from_secs(2)).await;
+            assert_eq!(store.keys(), ["late"]);
+            u32::from(absent)
+        });
+    }
+    assert!(late > 10, "{late} of 50 came after the error");
+}
+
+#[test]
+fn a_request_takes_effect_after_its_sender_died() {
     let mut late = 0;
     for seed in 0..50 {
         late += Sim::run(seed, |sim| async move {
             let (node, store) = (sim.node("node"), sim.store());
-            let mut plan = FaultPlan::calm();
-            plan.store.late = 1.0;
-            plan.store.max_delay = Duration::from_millis(100);
-            sim.set_faults(plan);
+            sim.set_faults(late_requests());
             node.env().spawn("sender", {
                 let store = store.clone();
                 async move {
