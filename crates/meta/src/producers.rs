@@ -2,6 +2,7 @@
 //! alike, so that the three cannot disagree. Never knows a clock; times are handed in.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use kelda_format::limits::{MAX_PRODUCERS_PER_STREAM, PRODUCER_IDLE_MS, PRODUCER_RESULTS_KEPT};
 use kelda_format::rows::{ProducerId, ProducerResult, ProducerRow};
@@ -153,7 +154,13 @@ impl ProducerTable {
         at: Timestamp,
     ) -> &ProducerRow {
         let row = advance(self.rows.get(&claim.id), self.stream, claim, first_offset, count, at);
-        self.rows.entry(claim.id.clone()).insert_entry(row).into_mut()
+        match self.rows.entry(claim.id.clone()) {
+            Entry::Occupied(mut slot) => {
+                slot.insert(row);
+                slot.into_mut()
+            }
+            Entry::Vacant(slot) => slot.insert(row),
+        }
     }
 
     /// Forgets a producer; says whether there was one.

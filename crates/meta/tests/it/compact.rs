@@ -70,6 +70,18 @@ fn all_inputs_have_to_be_referenced_still() {
 }
 
 #[test]
+fn an_input_replaced_by_another_compaction_is_gone_although_its_base_is_there() {
+    let mut at = three();
+    let command = at.compaction(&[(0, 30)]);
+    at.world.apply(command);
+    at.output = at.world.reserve(at.one, 1);
+    at.inputs.truncate(1);
+    let fault = PartFault::InputGone { base: Offset(0), object: at.inputs[0].object };
+    let command = at.compaction(&[(0, 30)]);
+    assert_eq!(at.world.rejected(command), Rejection::BadPart { stream: at.stream, fault });
+}
+
+#[test]
 fn every_offset_stays_held() {
     let mut at = three();
     let stream = at.stream;

@@ -78,6 +78,15 @@ fn only_within_what_the_parent_has_committed() {
 }
 
 #[test]
+fn a_fork_of_what_was_trimmed_empty_goes_on_in_time() {
+    let (mut world, _, stream, _) = parent();
+    world.apply(TrimStream { stream, session: None, epoch: None, before: Offset(30), at: NOW });
+    let fork = world.create_with(fork_of(stream, 30, "fork"));
+    let times = [stream, fork].map(|stream| world.state.stream(stream).unwrap().last_timestamp);
+    assert_eq!(times[0], times[1]);
+}
+
+#[test]
 fn an_initialising_stream_is_not_forked() {
     let mut world = World::new();
     let stream = world.create_with(CreateStream { initialising: true, ..creation("a") });
