@@ -63,7 +63,8 @@ pub struct Facts {
     pub delete_tried: Vec<StreamId>,
     /// Contradictions that were found at once.
     pub violations: Vec<String>,
-    now: Moment,
+    /// The last moment given out.
+    pub now: Moment,
 }
 
 /// The record of a run, shared by its clients.

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kelda_engine::{Engine, EngineConfig, Identity, StartError};
-use kelda_env::Env;
 use kelda_env::sim::{Sim, SimNode, SimStore};
+use kelda_env::{Env, watch};
 use kelda_format::NodeId;
 use kelda_meta::Meta;
 use kelda_metalog::memory::FaultRates;
 use kelda_metalog::{MemoryLog, MetaLog, MetaLogConfig};
 use kelda_service::{Service, ServiceConfig};
-use tokio::sync::watch;
 
 /// A start under faults is tried so often before the run is taken for broken.
 const START_ATTEMPTS: u32 = 400;
@@ -144,10 +143,8 @@ impl World {
         F: Future<Output = T>,
     {
         let mut watching = self.life.subscribe();
-        let life = match watching.wait_for(Option::is_some).await {
-            Ok(life) => life.clone()?,
-            Err(_) => return None,
-        };
+        watching.wait_for(Option::is_some).await.ok()?;
+        let life = watching.borrow().clone()?;
         tokio::select! {
             biased;
             _ = watching.changed() => None,

@@ -5,11 +5,12 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use kelda_env::watch;
 use kelda_env::{Env, Store, TaskHandle};
 use kelda_format::{SessionId, StreamId};
 use kelda_meta::Meta;
 use parking_lot::Mutex;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 use crate::config::{EngineConfig, Identity};
 use crate::error::{ShutdownError, StartError};

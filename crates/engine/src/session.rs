@@ -5,11 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kelda_env::watch;
 use kelda_env::{Env, Store};
 use kelda_format::SessionId;
 use kelda_format::wal::{ENTRY_HEADER_BYTES, SEGMENT_HEADER_BYTES};
 use kelda_meta::Meta;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::{EngineConfig, Identity};
 use crate::error::AppendError;

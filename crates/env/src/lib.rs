@@ -16,6 +16,7 @@ pub mod sim;
 mod store;
 mod store_error;
 mod tasks;
+pub mod watch;
 
 pub use clock::{Clock, Elapsed, timeout};
 pub use disk::{Disk, DiskFile, LockGuard, OpenMode, Place, Space};

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use kelda_env::watch;
 use kelda_env::{Env, TaskHandle};
 use kelda_format::{ClusterId, Command, SessionId};
 use kelda_meta::{Meta, Outcome, ProposeError, State};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use crate::config::{MAX_QUEUED, MetaLogConfig};
 use crate::driver::{Driver, Snapshots};

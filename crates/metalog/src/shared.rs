@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use kelda_env::watch;
 use kelda_format::SessionId;
 use kelda_meta::State;
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use crate::health::{Health, Plane};
 

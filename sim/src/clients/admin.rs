@@ -43,7 +43,9 @@ async fn delete(client: &Client) {
             |service: Service| async move { service.delete(&Caller::anonymous(), &name, Some(id)).await };
         if let Some(Ok(deleted)) = client.world.call(call).await {
             let now = client.history.now();
-            client.history.note(|facts| drop(facts.deleted.insert(deleted, now)));
+            client.history.note(|facts| {
+                facts.deleted.insert(deleted, now);
+            });
         }
     }
     for _ in 0..50 {
@@ -81,7 +83,9 @@ async fn seal(client: &Client) {
     let call = |service: Service| async move { service.append(&Caller::anonymous(), &name, request).await };
     if let Some(Ok(receipt)) = client.world.call(call).await {
         let now = client.history.now();
-        client.history.note(|facts| drop(facts.seals.insert(receipt.stream, (receipt.next, now))));
+        client.history.note(|facts| {
+            facts.seals.insert(receipt.stream, (receipt.next, now));
+        });
     }
 }
 

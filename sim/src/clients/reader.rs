@@ -28,7 +28,7 @@ pub async fn follow(client: Client, stream: &'static str, pages: u64) {
             Some(Ok(chunk)) => position = Some((id, took(&client, id, from, invoked, &chunk))),
             Some(Err(ReadError::Trimmed { start })) => position = Some((id, start)),
             Some(Err(ReadError::Lookup(_) | ReadError::Gone)) => position = None,
-            Some(Err(ReadError::Unavailable { .. })) | None => client.retry().await,
+            Some(Err(ReadError::Node(_))) | None => client.retry().await,
             Some(Err(error)) => {
                 let text = format!("reading stream {id} at {from}: {error}");
                 client.history.note(|facts| facts.violations.push(text));

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use kelda_env::watch;
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
 /// Values by key, bounded by weight in bytes, loaded once however many readers ask.
 pub(crate) struct LoadCache<K, V> {

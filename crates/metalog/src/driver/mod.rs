@@ -9,7 +9,8 @@ mod snapshots;
 use std::sync::Arc;
 
 use kelda_env::Env;
-use tokio::sync::{mpsc, watch};
+use kelda_env::watch;
+use tokio::sync::mpsc;
 
 use crate::config::MAX_BATCH;
 use crate::health::Plane;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kelda_env::Env;
+use kelda_env::watch;
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use crate::store::LogError;
 

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use kelda_env::watch;
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use super::Bounds;
 use crate::store::{AppendError, FIRST_INDEX, LogError, SnapshotPut};

@@ -18,9 +18,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use kelda_env::Env;
+use kelda_env::watch;
 use parking_lot::Mutex;
 use rusqlite::Connection;
-use tokio::sync::watch;
 
 use crate::store::{AppendError, LogError, LogStore, SnapshotPut};
 
