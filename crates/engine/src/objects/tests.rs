@@ -1,1 +1,10 @@
-//! The object reader over a simulated store.
+//! The object reader over a simulated store, against the list of records that the objects were made of.
+
+#![allow(clippy::unwrap_used)]
+
+mod cache;
+mod damage;
+mod flight;
+mod reads;
+mod times;
+mod world;

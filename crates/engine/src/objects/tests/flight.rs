@@ -1,0 +1,110 @@
+//! How many requests go to the store: one per page however many readers wait, few for much data, bounded caches.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use kelda_env::sim::{FaultPlan, Sim};
+use kelda_format::{Codec, Offset};
+
+use super::world::{World, limit, records, roomy};
+use crate::objects::ObjectReaderConfig;
+
+#[test]
+fn many_readers_of_one_page_cost_one_request() {
+    Sim::run(1, |sim| async move {
+        let mut world = World::new(&sim, 1);
+        world.segment(&[(0, &[100; 10], 100)]).await;
+        sim.set_faults(FaultPlan::slow());
+        let reader = world.reader(roomy());
+        let all = limit(u64::MAX, u64::MAX);
+        let reads = (0..50).map(|at| reader.read(&world.state, world.stream(0), Offset(at % 10), &all));
+        for read in futures::future::join_all(reads).await {
+            assert!(!read.unwrap().is_empty());
+        }
+        assert_eq!(world.gets(), 2, "one for the index, one for the page");
+    });
+}
+
+#[test]
+fn a_reader_that_goes_away_leaves_its_load_to_those_who_wait() {
+    for after_ms in 0..60 {
+        Sim::run(after_ms, |sim| async move {
+            let mut world = World::new(&sim, 1);
+            world.segment(&[(0, &[100; 10], 100)]).await;
+            sim.set_faults(FaultPlan::slow());
+            let reader = world.reader(roomy());
+            let all = limit(u64::MAX, u64::MAX);
+            let mut gone = Box::pin(reader.read(&world.state, world.stream(0), Offset::ZERO, &all));
+            assert!(gone.as_mut().now_or_never().is_none() || after_ms < 60);
+            let mut stays = Box::pin(reader.read(&world.state, world.stream(0), Offset(3), &all));
+            let early = stays.as_mut().now_or_never();
+            sim.sleep(Duration::from_millis(after_ms)).await;
+            drop(gone);
+            let found = match early {
+                Some(found) => found,
+                None => stays.await,
+            };
+            assert_eq!(records(&found.unwrap()).len(), 7);
+        });
+    }
+}
+
+#[test]
+fn catching_up_moves_large_ranges() {
+    Sim::run(2, |sim| async move {
+        let mut world = World::new(&sim, 1);
+        let entries: Vec<(usize, &[usize], u64)> = (0..300).map(|at| (0, &[10_000][..], 100 + at)).collect();
+        world.segment(&entries).await;
+        let reader = world.reader(roomy());
+        let blocks =
+            reader.read(&world.state, world.stream(0), Offset::ZERO, &limit(u64::MAX, u64::MAX)).await;
+        assert_eq!(records(&blocks.unwrap()), world.records(0));
+        assert_eq!(world.gets(), 2, "3 MB in one request, after one for the index");
+    });
+}
+
+#[test]
+fn sequential_reading_fetches_ahead_and_a_single_read_does_not() {
+    Sim::run(3, |sim| async move {
+        let mut world = World::new(&sim, 1);
+        let entries: Vec<(usize, &[usize], u64)> = (0..900).map(|at| (0, &[10_000][..], 100 + at)).collect();
+        world.segment(&entries).await;
+        let reader = world.reader(roomy());
+        let few = limit(10_000, 1);
+        reader.read(&world.state, world.stream(0), Offset(450), &few).await.unwrap();
+        assert!(reader.pages.weight() < 100_000, "one page: {} bytes", reader.pages.weight());
+        let before = world.gets();
+        for at in 0..900 {
+            let blocks = reader.read(&world.state, world.stream(0), Offset(at), &few).await.unwrap();
+            assert_eq!(records(&blocks), world.records(0)[at as usize..=at as usize]);
+        }
+        let requests = world.gets() - before;
+        assert!(requests <= 16, "{requests} requests for 9 MB in 150 pages");
+    });
+}
+
+#[test]
+fn caches_stay_within_their_bounds_and_reads_stay_right() {
+    Sim::run(4, |sim| async move {
+        let mut world = World::new(&sim, 2);
+        for object in 0..60 {
+            world.packed(&[(0, &[3000; 3], 100 + object), (1, &[2000], 100 + object)], Codec::None).await;
+        }
+        let config =
+            ObjectReaderConfig { index_cache_bytes: 2000, page_cache_bytes: 64 << 10, in_flight_bytes: 4096 };
+        let reader = world.reader(config);
+        for round in 0..3 {
+            for number in 0..2 {
+                let all = world.records(number);
+                for from in (round..all.len()).step_by(3) {
+                    let one = limit(1, 1);
+                    let read = reader.read(&world.state, world.stream(number), Offset(from as u64), &one);
+                    assert_eq!(records(&read.await.unwrap()), all[from..=from]);
+                    assert!(reader.indexes.weight() <= 2000, "{} bytes of indexes", reader.indexes.weight());
+                    assert!(reader.pages.weight() <= 64 << 10, "{} bytes of pages", reader.pages.weight());
+                }
+            }
+        }
+        assert!(reader.indexes.weight() > 0 && reader.pages.weight() > 0);
+    });
+}
