@@ -9,7 +9,7 @@ use crate::cache::LogCache;
 use crate::error::AppendError;
 
 impl OpenStream {
-    /// The WAL writer says that the entry `ordinal` is durable. Entries of one stream come in
+    /// The WAL writer says that the entry `ordinal` is durable. Entries of one stream come in order.
     /// order.
     pub(crate) fn entry_durable(&self, ordinal: u64, sections: Vec<StreamSection>) {
         let mut state = self.state.lock();
