@@ -10,7 +10,6 @@ use crate::error::AppendError;
 
 impl OpenStream {
     /// The WAL writer says that the entry `ordinal` is durable. Entries of one stream come in order.
-    /// order.
     pub(crate) fn entry_durable(&self, ordinal: u64, sections: Vec<StreamSection>) {
         let mut state = self.state.lock();
         if matches!(state.phase, Phase::Ended | Phase::Gone | Phase::Closed) {
