@@ -1,0 +1,81 @@
+//! A node as a process: owns the child and its data directory's path, guarantees that it is killed when the
+//! test ends, never outlives it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+pub const KELDA: &str = env!("CARGO_BIN_EXE_kelda");
+
+pub struct Node {
+    child: Option<Child>,
+    data: PathBuf,
+    port: u16,
+}
+
+impl Node {
+    /// Starts a node on a free port and waits for its ready line.
+    pub fn start(data: &Path) -> Node {
+        let mut node = Node { child: None, data: data.to_owned(), port: 0 };
+        node.restart();
+        node
+    }
+
+    /// Starts the node again, on the port it had.
+    pub fn restart(&mut self) {
+        assert!(self.child.is_none(), "still running");
+        let mut command = Command::new(KELDA);
+        command.args(["serve", "--ready-json", "--admin-listen", "off", "--amqp-listen", "off"]);
+        command.arg("--data-dir").arg(&self.data).arg("--listen").arg(format!("127.0.0.1:{}", self.port));
+        let mut child =
+            command.env("KELDA_LOG", "warn").stdout(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let ready: serde_json::Value =
+            serde_json::from_str(&line).unwrap_or_else(|_| panic!("ready line: {line:?}"));
+        let address: std::net::SocketAddr = ready["listen"].as_str().unwrap().parse().unwrap();
+        self.port = address.port();
+        self.child = Some(child);
+    }
+
+    /// kill -9, and waits until the process is gone.
+    pub fn kill(&mut self) {
+        let mut child = self.child.take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// SIGTERM, and waits for the exit.
+    pub fn stop(&mut self) -> std::process::ExitStatus {
+        let mut child = self.child.take().unwrap();
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        child.wait().unwrap()
+    }
+
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// A `kelda` command against this node.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(KELDA);
+        command.env("KELDA_ENDPOINT", self.endpoint()).args(args);
+        command
+    }
+
+    /// Runs a `kelda` command to its end, which has to be a success.
+    pub fn run(&self, args: &[&str]) -> Output {
+        let output = self.command(args).output().unwrap();
+        assert!(output.status.success(), "kelda {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        output
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if self.child.is_some() {
+            self.kill();
+        }
+    }
+}
