@@ -29,6 +29,8 @@ pub struct EngineConfig {
     pub group_bytes: u64,
     /// How long an append waits for space in the WAL before it is answered `Overloaded`.
     pub space_wait: Duration,
+    /// How long a shutdown tries to commit and close everything, before it leaves the rest to the next start.
+    pub close_wait: Duration,
     /// First pause before a failed upload, commit or preallocation is tried again; doubles up to `retry_max`.
     pub retry_min: Duration,
     /// Longest pause between two tries.
@@ -51,6 +53,7 @@ impl Default for EngineConfig {
             idle_mark: Duration::from_millis(100),
             group_bytes: 8 << 20,
             space_wait: Duration::from_secs(5),
+            close_wait: Duration::from_secs(8),
             retry_min: Duration::from_millis(50),
             retry_max: Duration::from_secs(5),
             slots: 1,

@@ -97,13 +97,18 @@ impl Engine {
     }
 
     /// Closes cleanly (P9): accepts nothing more, commits everything, releases the streams, closes the session.
+    /// Takes at most `close_wait`.
     ///
     /// # Errors
-    /// When something could not be committed or closed; it is recovered at the next start.
+    /// When something could not be committed or closed in time; it is recovered at the next start.
     pub async fn shutdown(&self) -> Result<(), ShutdownError> {
         self.inner.stopping.send_replace(true);
         let running = self.inner.current.load_full();
-        let closed = running.close().await;
+        let limit = self.inner.shared.config.close_wait;
+        let closed = match self.inner.shared.env.timeout(limit, running.close()).await {
+            Ok(closed) => closed,
+            Err(_) => Err(ShutdownError(format!("not everything was committed within {limit:?}"))),
+        };
         running.session.end("shut down");
         running.streams.end_all();
         self.join(&running).await;

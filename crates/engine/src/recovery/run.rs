@@ -65,6 +65,9 @@ async fn recover(shared: &Arc<Shared>, session: SessionId, by: SessionId) -> Res
             .health
             .set(Health::Recovering { segments_left: log.left(), bytes_left: log.bytes_left().await? });
         let Some(found) = log.next().await? else { break };
+        if found.last {
+            log.remove_unused().await?;
+        }
         commit(shared, &publisher, &found).await?;
     }
     let at = Timestamp(shared.env.clock.now());
@@ -253,6 +256,16 @@ impl<'a> Log<'a> {
         self.group_before = Some(scanned.last_group);
         let last = expected.next_first_group.is_none();
         Ok(Some(Found { session: self.session, number, path, bytes, scanned, last }))
+    }
+
+    /// Removes the segments behind the last one that was begun. They were prepared and never used, and their space may
+    /// be what is needed to rewrite the last one on a full device.
+    async fn remove_unused(&mut self) -> Result<(), StartError> {
+        for number in self.numbers.split_off(self.at) {
+            let path = segment::path(self.session, number);
+            ignore_missing(self.shared.env.disk.remove(&path).await).map_err(|error| storage(&error))?;
+        }
+        Ok(())
     }
 
     fn expected(&self, number: u64) -> Expected {

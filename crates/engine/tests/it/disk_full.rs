@@ -63,3 +63,31 @@ fn one_entry_too_large_for_the_device_does_not_keep_small_ones_out() {
         assert_eq!(world.read_all(stream).await.len(), 201);
     });
 }
+
+#[test]
+fn a_node_restarted_on_a_full_device_recovers_reads_and_waits_for_space() {
+    Sim::run(3, |sim| async move {
+        let mut world = World::new(&sim).await;
+        let stream = world.create("a").await;
+        for number in 0..30 {
+            world.append(stream, &[&body(number, 1000)]).await.unwrap();
+        }
+        sim.sleep(Duration::from_secs(1)).await;
+        let allocated: usize =
+            world.wal_files().iter().map(|path| world.node.peek(path).unwrap().len()).sum();
+        world.node.kill().await;
+        // Full to the last byte: only the prepared segment, which was never used, can make room for recovery.
+        world.node.set_capacity(Some(allocated as u64));
+        world.restart().await.unwrap();
+        assert_eq!(world.read_all(stream).await.len(), 30);
+        world.node.set_capacity(Some(0));
+        world.node.kill().await;
+        world.restart().await.unwrap();
+        world.until(|health| *health == Health::DiskFull).await;
+        assert_eq!(world.append(stream, &["x"]).await, Err(AppendError::DiskFull));
+        assert_eq!(world.read_all(stream).await.len(), 30);
+        world.node.set_capacity(None);
+        world.until(|health| *health == Health::Ready).await;
+        assert_eq!(world.append(stream, &["x"]).await.unwrap().first.0, 30);
+    });
+}

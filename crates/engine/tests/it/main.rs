@@ -10,6 +10,7 @@ mod lifecycle;
 mod order;
 mod producers;
 mod reads;
+mod real;
 mod restart;
 mod sync_failure;
 mod times;

@@ -143,3 +143,20 @@ fn the_same_seed_gives_the_same_trace() {
     };
     assert_eq!(run(11), run(11));
 }
+
+#[test]
+fn a_shutdown_with_a_dead_store_ends_in_time_and_loses_nothing() {
+    Sim::run(12, |sim| async move {
+        let mut world = World::new(&sim).await;
+        let stream = world.create("a").await;
+        world.append(stream, &["one"]).await.unwrap();
+        let store = kelda_env::sim::StoreFaults { fail_before: 1.0, ..Default::default() };
+        sim.set_faults(FaultPlan { store, ..FaultPlan::calm() });
+        let before = sim.elapsed();
+        assert!(world.engine.shutdown().await.is_err());
+        assert!(sim.elapsed() - before < Duration::from_secs(9));
+        sim.set_faults(FaultPlan::calm());
+        world.kill().await;
+        assert_eq!(world.read_all(stream).await, ["one"]);
+    });
+}
