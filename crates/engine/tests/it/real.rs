@@ -64,10 +64,10 @@ async fn appends_on_a_real_disk_survive_halt_and_shutdown() {
         for number in 0..40 {
             let open = engine.open(stream).await.unwrap();
             let request = AppendRequest::new(batch(&[&body(round * 40 + number, 1500)]));
-            clients.push(tokio::spawn(async move { open.append(request).await }));
+            clients.push(async move { open.append(request).await });
         }
-        for client in clients {
-            client.await.unwrap().unwrap();
+        for appended in futures::future::join_all(clients).await {
+            appended.unwrap();
         }
     }
     assert_eq!(count(&engine, stream).await, 400);
