@@ -192,7 +192,8 @@ impl Service {
         }
         let (target, used) = inner.target(caller, name, &request)?;
         // A body of another type is not cut: the engine refuses it in its turn, after the duplicate check.
-        let batch = request.content.to_append(target.json && target.mismatch.is_none(), request.seal)?;
+        let (json, seal) = (target.json && target.mismatch.is_none(), request.seal);
+        let batch = inner.cut(request.content, move |content| content.to_append(json, seal)).await??;
         let to_engine = kelda_engine::AppendRequest {
             batch,
             seal: request.seal,

@@ -1,4 +1,4 @@
-//! What an append carries: owns the way from a body to a batch, JSON mode included. Pure.
+//! What an append carries: owns the way from a body to a batch, JSON mode included.
 //!
 //! Guarantees that what becomes a record comes back byte for byte: JSON values are cut out of the body, never
 //! parsed and written anew. Never copies the body of a plain append.
@@ -9,7 +9,8 @@ use kelda_format::{Headers, LimitError};
 use serde::de::{DeserializeSeed, Deserializer as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::{Fact, Fault, Field, Problem};
+use crate::service::Inner;
+use crate::{Fact, Fault, Field, NodeFault, Problem};
 
 /// The content of an append or of a creation.
 #[derive(Clone, Debug, Default)]
@@ -118,6 +119,29 @@ impl Content {
             None if seal => Ok(Batch::empty()),
             None => Err(ContentError::EmptyBody),
         }
+    }
+}
+
+/// Bytes from which on content is cut beside the executor: checksums and JSON take a millisecond or so.
+const LARGE_BYTES: u64 = 256 << 10;
+
+impl Inner {
+    /// Cuts content with `cut`, beside the executor when there is much of it.
+    pub(crate) async fn cut<T: Send + 'static>(
+        &self,
+        content: Content,
+        cut: impl FnOnce(Content) -> Result<T, ContentError> + Send + 'static,
+    ) -> Result<Result<T, ContentError>, NodeFault> {
+        let bytes = match &content {
+            Content::Empty => 0,
+            Content::Body(body) => body.len() as u64,
+            Content::Records(batch) => batch.byte_len(),
+        };
+        if bytes < LARGE_BYTES {
+            return Ok(cut(content));
+        }
+        let work = self.env.blocking("cut", move || cut(content));
+        work.await.map_err(|error| NodeFault::Unavailable { reason: error.to_string() })
     }
 }
 

@@ -181,7 +181,8 @@ impl Service {
             return Ok(existing);
         }
         let content_type = wanted.config.content_type.as_deref().unwrap_or(content_type::DEFAULT);
-        wanted.batch = content.into_batch(content_type::is_json(content_type))?;
+        let json = content_type::is_json(content_type);
+        wanted.batch = inner.cut(content, move |content| content.into_batch(json)).await??;
         if !wanted.has_content() {
             return inner.carry_out(&wanted).await;
         }

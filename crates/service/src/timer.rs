@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::stream::{self, StreamExt};
 use kelda_env::Env;
-use kelda_format::{StreamId, Timestamp};
+use kelda_format::StreamId;
 
 use crate::NodeFault;
 use crate::expiry::Deadlines;
@@ -66,40 +66,47 @@ impl Inner {
 
     /// Expires a stream whose deadline has passed; one that is gone, or not due after all, counts as done.
     pub(crate) async fn expire(&self, stream: StreamId) -> Result<(), NodeFault> {
-        if !self.is_due(stream) {
-            return Ok(());
-        }
-        match self.engine.expire(stream).await {
-            Ok(()) => {}
-            Err(error) => {
-                if let Some(fault) = self.end_fault(error) {
-                    return Err(fault);
-                }
-            }
+        let ended = match self.due(stream) {
+            Due::Gone => Ok(()),
+            Due::No => return Ok(()),
+            Due::Expire => self.engine.expire(stream).await,
+            Due::Delete => self.engine.delete(stream).await,
+        };
+        if let Err(fault) = ended.or_else(|error| self.end_fault(error).map_or(Ok(()), Err)) {
+            return Err(fault);
         }
         self.deadlines.forget(stream);
         Ok(())
     }
 
-    /// Whether the view agrees that a stream is to be removed now; corrects the deadline if it does not.
-    fn is_due(&self, stream: StreamId) -> bool {
+    /// How a stream is to end now, if at all.
+    fn due(&self, stream: StreamId) -> Due {
         let view = self.meta.view();
         let Some(entry) = view.entry_of(stream).filter(|entry| entry.stream == stream) else {
-            self.deadlines.forget(stream);
-            return false;
+            return Due::Gone;
         };
         if !self.is_expired(entry) {
-            return false;
+            return Due::No;
         }
-        let now = Timestamp(self.env.clock.now());
-        match (entry.expiry, view.stream(stream).and_then(|row| row.deadline)) {
-            // Recovery may have put a later deadline than this node remembers (P5).
-            (kelda_format::rows::Expiry::Sliding { ttl_ms }, Some(persisted)) if persisted > now => {
-                let left = persisted.0 - now.0;
-                self.deadlines.put(stream, self.monotonic_ms().saturating_add(left), Some(ttl_ms));
-                false
-            }
-            _ => true,
+        let persisted = view.stream(stream).and_then(|row| row.deadline);
+        if persisted.is_some_and(|deadline| deadline.0 <= self.env.clock.now()) {
+            Due::Expire
+        } else {
+            Due::Delete
         }
     }
+}
+
+/// How a stream is to end now.
+enum Due {
+    /// It did already.
+    Gone,
+    /// Not at all.
+    No,
+    /// By its persisted deadline.
+    Expire,
+    /// By the deadline that this node knows, although the persisted one lies ahead: a session was recovered,
+    /// which gives everything its full time (P5), or the wall clock went back. What was found expired once may
+    /// not come back.
+    Delete,
 }

@@ -1,11 +1,12 @@
 //! Creation: idempotent, compared by meaning, one operation with its content, one winner.
 
 use futures::future::join_all;
+use kelda_env::sim::FaultPlan;
 use kelda_service::{
-    Content, CreateError, CreateRequest, Expiry, Fault, Retention, StreamConfig, StreamKind,
+    Content, CreateError, CreateRequest, Created, Expiry, Fault, Retention, StreamConfig, StreamKind,
 };
 
-use crate::bench::{body, name, plain, put, records, run};
+use crate::bench::{body, name, plain, post, put, records, run, run_seed};
 
 #[test]
 fn a_new_stream_is_empty_and_a_repeat_changes_nothing() {
@@ -124,6 +125,46 @@ fn of_creators_that_race_one_wins_and_its_content_alone_is_there() {
         let expected = if winner % 3 == 0 { vec![] } else { vec![format!("content {winner}")] };
         assert_eq!(node.texts("a").await, expected);
         assert_eq!(node.service.gauges().creations, 0);
+    });
+}
+
+#[test]
+fn of_creators_that_race_with_different_wishes_one_gets_its_own() {
+    for seed in 0..20 {
+        run_seed(seed, |bench| async move {
+            let node = bench.start().await;
+            bench.sim.set_faults(FaultPlan::slow());
+            let types = ["text/plain", "text/html", "text/css"];
+            let creators = (0..9).map(|n| {
+                let content = if n < 2 { Content::Empty } else { body(&format!("content {n}")) };
+                node.create(CreateRequest { content, ..put("a", types[n % 3]) })
+            });
+            let outcomes = join_all(creators).await;
+            let new =
+                |outcome: &Result<Created, CreateError>| outcome.as_ref().is_ok_and(|created| created.new);
+            assert_eq!(outcomes.iter().filter(|outcome| new(outcome)).count(), 1);
+            let winner = outcomes.iter().position(new).unwrap();
+            for (n, outcome) in outcomes.iter().enumerate() {
+                let same = n % 3 == winner % 3;
+                let code = outcome.as_ref().err().map(Fault::code);
+                assert_eq!(code, if same { None } else { Some("config-conflict") }, "seed {seed}");
+            }
+            let expected = if winner < 2 { vec![] } else { vec![format!("content {winner}")] };
+            assert_eq!(node.texts("a").await, expected);
+        });
+    }
+}
+
+#[test]
+fn large_content_is_cut_beside_the_executor() {
+    run(|bench| async move {
+        let node = bench.start().await;
+        let large = format!("[\"{}\", 2]", "x".repeat(400_000));
+        let request = CreateRequest { content: body(&large), ..put("a", "application/json") };
+        assert_eq!(node.create(request).await.unwrap().info.next.0, 2);
+        assert_eq!(node.append("a", post("application/json", &large)).await.unwrap().next.0, 4);
+        let bad = node.append("a", post("application/json", &large[1..])).await.unwrap_err();
+        assert_eq!(bad.code(), "invalid-json");
     });
 }
 

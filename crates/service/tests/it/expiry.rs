@@ -224,6 +224,23 @@ fn a_wall_clock_that_jumps_expires_nothing() {
 }
 
 #[test]
+fn what_was_found_expired_does_not_come_back() {
+    run(|bench| async move {
+        let node = bench.start().await;
+        with_ttl(&node, "a", 10).await;
+        node.append("a", plain("x")).await.unwrap();
+        bench.machine.jump_clock(-3_600_000);
+        bench.sleep(seconds(11)).await;
+        for _ in 0..50 {
+            assert!(node.head("a").is_none());
+            bench.sleep(seconds(1)).await;
+        }
+        assert!(node.create(put("a", "text/html")).await.unwrap().new);
+        assert_eq!(node.meta.view().stream_count(), 1);
+    });
+}
+
+#[test]
 fn many_streams_expire_together() {
     run(|bench| async move {
         let node = bench.start().await;

@@ -6,6 +6,7 @@ use futures::future::join4;
 use kelda_env::Faults;
 use kelda_env::sim::FaultPlan;
 use kelda_format::Offset;
+use kelda_meta::Meta;
 use kelda_service::{AppendRequest, CreateError, CreateRequest, Fault, NodeFault, Ownership, StartAt, Wait};
 
 use crate::bench::{anybody, body, claim, name, plain, put, run, run_seed, seconds};
@@ -104,7 +105,7 @@ fn a_full_disk_refuses_appends_keeps_reading_and_recovers() {
         let before = node.texts("a").await.len();
         let created = node.create(CreateRequest { content: body(&large), ..put("b", "text/plain") }).await;
         assert_eq!(created.unwrap_err(), CreateError::Node(NodeFault::DiskFull));
-        assert!(node.head("b").is_none(), "nothing is left of it");
+        assert!(node.meta.view().entry(&name("b")).is_none(), "nothing is left of it");
         assert!(node.create(put("c", "text/plain")).await.unwrap().new, "metadata still works");
         bench.machine.set_capacity(None);
         bench.sleep(seconds(30)).await;
