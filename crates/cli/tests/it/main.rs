@@ -4,5 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
 
 mod crash;
+mod golden;
 mod node;
 mod tour;
