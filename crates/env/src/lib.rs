@@ -25,7 +25,7 @@ pub use env::Env;
 pub use fault::{FaultDisk, Faults};
 pub use probe::{ProbeError, probe};
 pub use random::Random;
-pub use real::{LocalStore, RealClock, RealDisk, RealRandom, RealTasks};
+pub use real::{LocalStore, RealClock, RealDisk, RealRandom, RealTasks, raise_open_files_limit};
 pub use store::{Adopted, ObjectInfo, Store, check_key};
 pub use store_error::{StoreError, StoreOp};
 pub use tasks::{TaskEnd, TaskHandle, Tasks};

@@ -9,11 +9,13 @@ mod clock;
 mod disk;
 mod file;
 mod local_store;
+mod process;
 mod random;
 mod tasks;
 
 pub use clock::RealClock;
 pub use disk::RealDisk;
 pub use local_store::LocalStore;
+pub use process::raise_open_files_limit;
 pub use random::RealRandom;
 pub use tasks::RealTasks;
