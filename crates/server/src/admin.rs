@@ -89,7 +89,6 @@ fn engine(health: &Health) -> (bool, Json) {
 }
 
 /// The router of the listener.
-#[must_use]
 pub fn router(admin: Arc<Admin>) -> Router {
     Router::new()
         .route("/health", get(health))

@@ -70,6 +70,9 @@ pub fn serve(args: ServeArgs) -> ExitCode {
     if let Err(error) = log(&loaded.settings.log) {
         return complain(&error, EXIT_CONFIG);
     }
+    if let Err(error) = kelda_env::raise_open_files_limit() {
+        tracing::warn!(%error, "the limit on open files stays low; connections may be refused");
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("kelda").build();
     match runtime {
         Ok(runtime) => {

@@ -9,7 +9,7 @@ mod encode;
 mod value;
 
 pub use decode::{DecodeFault, decode};
-pub use encode::{CLOSE, OPEN, put_record};
+pub use encode::{CLOSE, OPEN, RecordText, put_record};
 
 #[cfg(test)]
 mod tests;

@@ -115,10 +115,7 @@ impl Page {
         self.blocks.iter().map(|block| u64::from(block.count())).sum()
     }
 
-    fn body_bytes(&self) -> u64 {
-        self.blocks.iter().map(|block| block.body().len() as u64).sum()
-    }
-
+    /// Bytes of bodies and of what goes with them, as they are stored.
     fn bytes(&self) -> u64 {
         self.blocks.iter().map(Block::byte_len).sum()
     }

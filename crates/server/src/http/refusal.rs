@@ -20,9 +20,12 @@ const RETRY_SECONDS: u64 = 1;
 /// Seconds after which a request that met a full disk may be sent again.
 const RETRY_FULL_SECONDS: u64 = 5;
 
-/// A request that is refused.
+/// A request that is refused. One pointer, since most results never hold one.
 #[derive(Clone, Debug)]
-pub struct Refusal {
+pub struct Refusal(Box<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
     problem: Problem,
     detail: String,
     facts: Vec<Field>,
@@ -33,20 +36,21 @@ impl Refusal {
     /// A refusal with this detail and no facts.
     #[must_use]
     pub fn new(problem: Problem, detail: impl Into<String>) -> Refusal {
-        Refusal { problem, detail: detail.into(), facts: Vec::new(), headers: HeaderMap::new() }
+        let (detail, facts, headers) = (detail.into(), Vec::new(), HeaderMap::new());
+        Refusal(Box::new(Inner { problem, detail, facts, headers }))
     }
 
     /// Adds a fact.
     #[must_use]
     pub fn with(mut self, name: &'static str, fact: Fact) -> Refusal {
-        self.facts.push((name, fact));
+        self.0.facts.push((name, fact));
         self
     }
 
     /// Adds a header field.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Refusal {
-        self.headers.insert(name, value);
+        self.0.headers.insert(name, value);
         self
     }
 
@@ -68,18 +72,18 @@ impl Refusal {
     /// Which problem it is.
     #[must_use]
     pub fn problem(&self) -> Problem {
-        self.problem
+        self.0.problem
     }
 
     /// The body of the reply.
     #[must_use]
     pub fn json(&self) -> Json {
         let mut object = Map::new();
-        object.insert("type".to_owned(), Json::from(format!("urn:kelda:problem:{}", self.problem.code())));
-        object.insert("title".to_owned(), Json::from(self.problem.title()));
-        object.insert("status".to_owned(), Json::from(self.problem.status()));
-        object.insert("detail".to_owned(), Json::from(self.detail.as_str()));
-        for (name, fact) in &self.facts {
+        object.insert("type".to_owned(), Json::from(format!("urn:kelda:problem:{}", self.0.problem.code())));
+        object.insert("title".to_owned(), Json::from(self.0.problem.title()));
+        object.insert("status".to_owned(), Json::from(self.0.problem.status()));
+        object.insert("detail".to_owned(), Json::from(self.0.detail.as_str()));
+        for (name, fact) in &self.0.facts {
             object.insert((*name).to_owned(), fact_json(fact));
         }
         Json::Object(object)
@@ -90,21 +94,21 @@ impl Refusal {
     pub fn into_response(self) -> Response<Body> {
         let mut response = Response::new(Body::from(self.json().to_string()));
         *response.status_mut() =
-            StatusCode::from_u16(self.problem.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            StatusCode::from_u16(self.0.problem.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
-        for (name, fact) in &self.facts {
+        for (name, fact) in &self.0.facts {
             if let Some((name, value)) = fact_header(name, fact) {
                 headers.insert(name, value);
             }
         }
-        if self.problem == Problem::Sealed {
+        if self.0.problem == Problem::Sealed {
             headers.insert(fields::STREAM_CLOSED, HeaderValue::from_static("true"));
         }
-        if self.problem.is_transient() {
-            let full = self.problem == Problem::DiskFull;
+        if self.0.problem.is_transient() {
+            let full = self.0.problem == Problem::DiskFull;
             headers.insert(fields::RETRY_AFTER, if full { RETRY_FULL_SECONDS } else { RETRY_SECONDS }.into());
         }
-        headers.extend(self.headers);
+        headers.extend(self.0.headers);
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response
@@ -114,7 +118,8 @@ impl Refusal {
 impl<F: Fault> From<F> for Refusal {
     fn from(fault: F) -> Refusal {
         let (problem, facts) = (fault.problem(), fault.fields());
-        Refusal { problem, detail: fault.to_string(), facts, headers: HeaderMap::new() }
+        let (detail, headers) = (fault.to_string(), HeaderMap::new());
+        Refusal(Box::new(Inner { problem, detail, facts, headers }))
     }
 }
 

@@ -15,13 +15,11 @@ use super::refusal::Refusal;
 use super::{append, cors, create, manage, read};
 
 /// The router of the front end.
-#[must_use]
 pub fn router(app: App) -> Router {
     Router::new().route("/", axum::routing::any(root)).fallback(stream).with_state(app)
 }
 
 /// The router of a node that does not serve yet.
-#[must_use]
 pub fn waiting() -> Router {
     Router::new().fallback(|| async {
         let refusal = Refusal::new(Problem::Unavailable, "this node is starting: come back");

@@ -16,8 +16,6 @@ use kelda_env::Clock;
 const HEAD_LIMIT: Duration = Duration::from_secs(30);
 /// A connection without a request is closed after this: longer than the 60 s after which usual load balancers close theirs.
 const IDLE_LIMIT: Duration = Duration::from_secs(75);
-/// Bytes of a reply that may wait for the socket; with a frame more this is what a slow reader holds.
-const WINDOW: u64 = 16 << 10;
 
 /// Shared by a socket, its requests and its replies.
 pub struct Pulse {
@@ -92,10 +90,16 @@ impl Pulse {
         InFlight(Arc::clone(self))
     }
 
-    /// Waits until little enough of what was handed over waits for the socket. `handed` counts from `base`, which is
-    /// [`Pulse::written`] when the reply began.
-    pub(crate) fn poll_room(&self, base: u64, handed: u64, context: &mut Context<'_>) -> Poll<()> {
-        let room = || handed.saturating_sub(self.written() - base) < WINDOW;
+    /// Waits until less than `window` bytes of what was handed over wait for the socket. `handed` counts from `base`,
+    /// which is [`Pulse::written`] when the reply began.
+    pub(crate) fn poll_room(
+        &self,
+        base: u64,
+        handed: u64,
+        window: u64,
+        context: &mut Context<'_>,
+    ) -> Poll<()> {
+        let room = || handed.saturating_sub(self.written() - base) < window;
         if room() {
             return Poll::Ready(());
         }

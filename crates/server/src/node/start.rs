@@ -51,6 +51,7 @@ pub struct Prepared {
     stopping: CancellationToken,
     killing: CancellationToken,
     connections: TaskTracker,
+    engine: EngineConfig,
 }
 
 /// Locks the data directory, which is the disk of `env`, and binds the listeners. Requests are answered from here on, with
@@ -94,9 +95,11 @@ pub async fn prepare(env: Env, settings: NodeSettings) -> Result<Prepared, Start
         let router = Arc::new(ArcSwap::from_pointee(admin::router(Arc::clone(&admin))));
         env.spawn("admin", accept::run(front(router, MAX_ADMIN_CONNECTIONS), listener));
     }
+    let engine = EngineConfig { wal_linger: settings.wal_linger, ..EngineConfig::default() };
     Ok(Prepared {
         env,
         settings,
+        engine,
         data_dir,
         lock,
         listen,
@@ -121,6 +124,13 @@ fn open(setting: &'static str, listen: Listen) -> Result<Option<(TcpListener, So
 }
 
 impl Prepared {
+    /// Replaces the engine's settings, for tests and measurements of other sizes.
+    #[must_use]
+    pub fn with_engine(mut self, engine: EngineConfig) -> Prepared {
+        self.engine = engine;
+        self
+    }
+
     /// Reads the metadata, recovers, and serves.
     ///
     /// # Errors
@@ -143,7 +153,7 @@ impl Prepared {
         self.phase.set(Phase::Recovering);
         let meta: Arc<dyn Meta> = Arc::new(metalog.clone());
         let identity = Identity { node: NodeId(self.settings.node_id), address: self.address(), cluster };
-        let config = EngineConfig { wal_linger: self.settings.wal_linger, ..EngineConfig::default() };
+        let config = self.engine.clone();
         let engine = Engine::start(self.env.clone(), Arc::clone(&meta), store, config, identity).await;
         let engine = match engine {
             Ok(engine) => engine,

@@ -13,7 +13,14 @@ use super::*;
 fn again(records: &[StoredRecord]) -> Vec<Record> {
     let mut out = OPEN.to_vec();
     for (at, record) in records.iter().enumerate() {
-        put_record(&mut out, record, at == 0);
+        if at > 0 {
+            out.push(b',');
+        }
+        let mut text = RecordText::new(record.clone());
+        while let Some(piece) = text.piece() {
+            assert!(piece.len() < 64 << 10, "pieces are small");
+            out.extend_from_slice(&piece);
+        }
     }
     out.extend_from_slice(CLOSE);
     let mut json: serde_json::Value = serde_json::from_slice(&out).unwrap();
@@ -85,6 +92,22 @@ proptest! {
     fn nothing_panics(text in ".*", records in "[\\[\\]{}\":,a-z0-9 ]*") {
         let _ = decode(text.as_bytes());
         let _ = decode(format!("{{\"records\":[{records}]}}").as_bytes());
+    }
+}
+
+#[test]
+fn large_bodies_are_cut_behind_whole_characters() {
+    let texts = [
+        "é".repeat(10_000),
+        format!("a{}", "日本".repeat(9_000)),
+        "\u{1}\"\\\n".repeat(20_000),
+        "🦀".repeat(8_000),
+    ];
+    let bytes: Vec<u8> = (0..50_000u32).map(|n| u8::try_from(n % 256).unwrap()).collect();
+    for body in texts.into_iter().map(String::into_bytes).chain([bytes]) {
+        let record = Record::new(body);
+        let stored = StoredRecord { offset: Offset(0), timestamp: Timestamp(0), record: record.clone() };
+        assert_eq!(again(&[stored]), [record]);
     }
 }
 

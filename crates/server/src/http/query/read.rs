@@ -54,7 +54,8 @@ pub struct ReadQuery {
     pub until: Option<Until>,
     /// Most records of the whole reply, at least 1.
     pub count: Option<u64>,
-    /// Most bytes of record bodies of the whole reply, at least 1; one record is always given.
+    /// Most bytes of the records of the whole reply, at least 1: their bodies, headers and a few bytes for each. One
+    /// record is always given.
     pub bytes: Option<u64>,
     /// Whether and how it waits.
     pub live: Option<Live>,

@@ -60,6 +60,7 @@ pub(super) async fn answer(
         bytes: query.bytes.unwrap_or(u64::MAX),
         cursor: query.cursor,
         base64,
+        sent: false,
         told: false,
         over: false,
         deadline,
@@ -71,7 +72,7 @@ pub(super) async fn answer(
         let frame = feed.frame().await?;
         Some((Ok::<_, Infallible>(frame), feed))
     });
-    *response.body_mut() = flow::paced(pulse, frames.boxed());
+    *response.body_mut() = flow::paced(pulse, FRAME, frames.boxed());
     Ok(response)
 }
 
@@ -93,6 +94,8 @@ struct Feed {
     bytes: u64,
     cursor: Option<u64>,
     base64: bool,
+    /// Whether a record was sent.
+    sent: bool,
     /// Whether the reader was told that it is caught up at `at`.
     told: bool,
     over: bool,
@@ -125,7 +128,13 @@ impl Feed {
     async fn step(&mut self) -> Result<Bytes, Refusal> {
         let fast = self.reading.app.fast_bytes.try_hold(FAST_EVENT);
         let most = if fast.is_some() { FAST_EVENT } else { EVENT };
-        let page = self.reading.page(self.at, most.min(self.bytes), self.count).await?;
+        let mut page = self.reading.page(self.at, most.min(self.bytes), self.count).await?;
+        if self.sent && page.bytes() > self.bytes {
+            // A page has at least one record, but this one would go beyond what was asked for.
+            page = Page { next: self.at, blocks: Vec::new(), ended: true, ..page };
+        }
+        // What was left out did not fit.
+        page.ended |= self.bytes <= most && !page.up_to_date();
         if page.blocks.is_empty() && self.told && !page.closed() && !page.ended {
             drop((page, fast));
             return self.wait().await;
@@ -136,11 +145,12 @@ impl Feed {
         }
         self.at = page.next;
         self.count -= page.records();
-        self.bytes = self.bytes.saturating_sub(page.body_bytes());
-        let ended = page.ended || self.bytes == 0;
+        self.bytes = self.bytes.saturating_sub(page.bytes());
+        page.ended |= self.bytes == 0;
+        self.sent |= !page.blocks.is_empty();
         self.told = page.up_to_date();
-        self.over = page.closed() || ended || self.is_over();
-        self.put_control(&mut out, &page, ended);
+        self.over = page.closed() || page.ended || self.is_over();
+        self.put_control(&mut out, &page);
         self.hold = fast.or(page.hold.filter(|_| out.len() > EVENT as usize * 2));
         Ok(out.into())
     }
@@ -186,7 +196,7 @@ impl Feed {
         }
     }
 
-    fn put_control(&self, out: &mut Vec<u8>, page: &Page, ended: bool) {
+    fn put_control(&self, out: &mut Vec<u8>, page: &Page) {
         let mut control = Map::new();
         control.insert("streamNextOffset".to_owned(), Json::from(offset::format(page.next)));
         if page.closed() {
@@ -198,7 +208,7 @@ impl Feed {
         if page.up_to_date() {
             control.insert("upToDate".to_owned(), Json::from(true));
         }
-        if ended {
+        if page.ended {
             control.insert("keldaEnd".to_owned(), Json::from(true));
         }
         sse::put_event(out, "control", Json::Object(control).to_string().as_bytes());

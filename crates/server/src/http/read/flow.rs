@@ -27,8 +27,14 @@ use crate::net::Pulse;
 
 /// Bytes of a page that is held whole in any case, and of a piece that is read at a time.
 const PIECE: u64 = 16 << 10;
-/// Bytes that are handed to the connection at a time. Copied, so that a frame never keeps a whole block in memory.
+/// Bytes that are handed to the connection at a time, for a page that is read piece by piece. Copied, so that a frame
+/// never keeps a whole block in memory.
 const FRAME: usize = 16 << 10;
+/// Bytes that are handed to the connection at a time, for a page that is held whole. Not copied when they are at least
+/// [`DIRECT`] in one piece: the block stays in memory in any case.
+const WHOLE_FRAME: usize = 64 << 10;
+/// From this size on a piece is a frame of its own.
+const DIRECT: usize = 4 << 10;
 /// Bytes of a record from which on its page is held whole.
 const LARGE_RECORD: u64 = 64 << 10;
 
@@ -36,19 +42,19 @@ const LARGE_RECORD: u64 = 64 << 10;
 pub(super) fn body(reading: &Reading, mut page: Page) -> Body {
     let mut encoder = Encoder::new(reading.form, reading.json);
     let (pulse, end) = (reading.pulse.clone(), page.next);
-    let (at, hold) = match keep(reading, &mut page) {
+    let (at, whole, hold) = match keep(reading, &mut page) {
         Keep::Whole(hold) => {
             encoder.push(page.blocks);
-            (end, hold)
+            (end, true, hold)
         }
-        Keep::Piece => (page.from, None),
+        Keep::Piece => (page.from, false, None),
     };
-    let reply = Reply { reading: reading.clone(), encoder, rest: Bytes::new(), at, end, _hold: hold };
+    let reply = Reply { reading: reading.clone(), encoder, rest: Bytes::new(), at, end, whole, _hold: hold };
     let frames = futures::stream::unfold(reply, |mut reply| async move {
         let frame = reply.frame().await.transpose()?;
         Some((frame, reply))
     });
-    paced(pulse, frames.boxed())
+    paced(pulse, if whole { WHOLE_FRAME } else { FRAME }, frames.boxed())
 }
 
 /// What of a page stays in memory.
@@ -79,14 +85,16 @@ struct Reply {
     rest: Bytes,
     at: Offset,
     end: Offset,
+    whole: bool,
     _hold: Option<Hold>,
 }
 
 impl Reply {
     /// The next frame; nothing at the end.
     async fn frame(&mut self) -> Result<Option<Bytes>, Cut> {
+        let most = if self.whole { WHOLE_FRAME } else { FRAME };
         let mut frame = BytesMut::new();
-        while frame.len() < FRAME {
+        while frame.len() < most {
             if self.rest.is_empty() {
                 match self.encoder.next() {
                     Some(piece) => self.rest = piece,
@@ -101,7 +109,13 @@ impl Reply {
                 }
                 continue;
             }
-            let step = self.rest.len().min(FRAME - frame.len());
+            if self.whole && self.rest.len() >= DIRECT {
+                if !frame.is_empty() {
+                    break;
+                }
+                return Ok(Some(self.rest.split_to(self.rest.len().min(WHOLE_FRAME))));
+            }
+            let step = self.rest.len().min(most - frame.len());
             frame.extend_from_slice(&self.rest[..step]);
             self.rest.advance(step);
         }
@@ -128,17 +142,23 @@ impl Reply {
 #[error("the reply was cut: {0}")]
 struct Cut(String);
 
-/// A body of frames that come no faster than the socket takes them.
-pub(super) fn paced<E>(pulse: Option<Arc<Pulse>>, frames: BoxStream<'static, Result<Bytes, E>>) -> Body
+/// A body of frames that come no faster than the socket takes them: less than `window` bytes wait for it when another
+/// frame comes.
+pub(super) fn paced<E>(
+    pulse: Option<Arc<Pulse>>,
+    window: usize,
+    frames: BoxStream<'static, Result<Bytes, E>>,
+) -> Body
 where
     E: std::error::Error + Send + Sync + 'static,
 {
     let base = pulse.as_ref().map_or(0, |pulse| pulse.written());
-    Body::new(Paced { pulse, base, handed: 0, frames })
+    Body::new(Paced { pulse, window: window as u64, base, handed: 0, frames })
 }
 
 struct Paced<E> {
     pulse: Option<Arc<Pulse>>,
+    window: u64,
     base: u64,
     handed: u64,
     frames: BoxStream<'static, Result<Bytes, E>>,
@@ -156,7 +176,7 @@ where
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, E>>> {
         if let Some(pulse) = &self.pulse {
-            ready!(pulse.poll_room(self.base, self.handed, context));
+            ready!(pulse.poll_room(self.base, self.handed, self.window, context));
         }
         let frame = ready!(Pin::new(&mut self.frames).poll_next(context));
         if let Some(Ok(bytes)) = &frame {
