@@ -1,0 +1,25 @@
+//! A node as its clients meet it: real HTTP against a node in this process, one file per behaviour.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
+
+mod admin;
+mod append;
+mod browsers;
+mod caching;
+mod create;
+mod data_dir;
+mod events;
+mod http2;
+mod json_mode;
+mod limits;
+mod long_poll;
+mod manage;
+mod names;
+mod offsets;
+mod parameters;
+mod positions;
+mod producers;
+mod records;
+mod restart;
+mod slow_clients;
+mod stop;
+mod support;
