@@ -72,9 +72,7 @@ impl Inner {
             Due::Expire => self.engine.expire(stream).await,
             Due::Delete => self.engine.delete(stream).await,
         };
-        if let Err(fault) = ended.or_else(|error| self.end_fault(error).map_or(Ok(()), Err)) {
-            return Err(fault);
-        }
+        ended.or_else(|error| self.end_fault(error).map_or(Ok(()), Err))?;
         self.deadlines.forget(stream);
         Ok(())
     }
