@@ -6,6 +6,7 @@
 use kelda_format::{Block, Offset, StreamId};
 
 use crate::bounds::Bounds;
+use crate::cut::Cut;
 use crate::engine::{Engine, Running};
 use crate::error::ReadError;
 use crate::objects::ObjectError;
@@ -15,13 +16,34 @@ use crate::types::{Chunk, ReadLimit};
 /// was replaced in between.
 pub(crate) const LOOKS: usize = 4;
 
+/// Looks at further tiers by which one read goes on where a tier ended; then the caller comes again.
+const JOINS: usize = 4;
+
 impl Engine {
-    /// Records of a stream from an offset on, never past the durable tail. Fewer than the limit allows may be
-    /// returned, but at least one when there is one; nothing at the tail.
+    /// Records of a stream from an offset on, never past the durable tail, across objects and cache. Fewer than the
+    /// limit allows may be returned, but at least one when there is one; nothing at the tail.
     ///
     /// # Errors
     /// See [`ReadError`].
     pub async fn read(&self, stream: StreamId, from: Offset, limit: ReadLimit) -> Result<Chunk, ReadError> {
+        let mut whole = self.read_tier(stream, from, limit).await?;
+        let mut cut = Cut::new(from, &limit);
+        whole.blocks.iter().for_each(|block| cut.push(block, block.end()));
+        for _ in 0..JOINS {
+            if !cut.wants_more() || cut.next() >= whole.tail {
+                break;
+            }
+            // What was read is an answer by itself, so a fault behind it is for the next read to report.
+            let Ok(more) = self.read_tier(stream, cut.next(), limit).await else { break };
+            more.blocks.iter().for_each(|block| cut.push(block, block.end()));
+            whole = more;
+        }
+        let next = cut.next();
+        Ok(Chunk { blocks: cut.finish(), next, ..whole })
+    }
+
+    /// Records from the one tier that holds `from`.
+    async fn read_tier(&self, stream: StreamId, from: Offset, limit: ReadLimit) -> Result<Chunk, ReadError> {
         let running = self.inner.current.load_full();
         let shared = &self.inner.shared;
         let mut missing = None;

@@ -78,10 +78,7 @@ impl LogEntry {
         if header.array()? != LOG_ENTRY_MAGIC {
             return Err(header.error("it does not begin with KELDALOG"));
         }
-        let version = header.u16()?;
-        if version != LOG_ENTRY_VERSION {
-            return Err(header.error(format!("version {version}, only {LOG_ENTRY_VERSION} is known")));
-        }
+        header.version_u16(LOG_ENTRY_VERSION)?;
         let stored = u32::from_le_bytes(last_four(&bytes[..LOG_ENTRY_HEADER_BYTES]));
         let found = crc(&bytes[..LOG_ENTRY_HEADER_BYTES - 4]);
         if stored != found {

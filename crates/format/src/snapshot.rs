@@ -115,10 +115,7 @@ impl<'a> SnapshotReader<'a> {
         if header.array()? != SNAPSHOT_MAGIC {
             return Err(header.error("it does not begin with KELDASNP"));
         }
-        let version = header.u16()?;
-        if version != SNAPSHOT_VERSION {
-            return Err(header.error(format!("version {version}, only {SNAPSHOT_VERSION} is known")));
-        }
+        header.version_u16(SNAPSHOT_VERSION)?;
         let stored = u32::from_le_bytes(last_four(&bytes[..SNAPSHOT_HEADER_BYTES]));
         let found = crc(&bytes[..SNAPSHOT_HEADER_BYTES - 4]);
         if stored != found {

@@ -13,7 +13,7 @@ use kelda_metalog::{
 use super::{has, open, put, put_now, try_open};
 
 /// Where the version of entries and snapshots lies in them.
-const VERSION_AT: usize = 4;
+const VERSION_AT: usize = 8;
 
 fn newer(bytes: &Bytes) -> Bytes {
     let mut bytes = bytes.to_vec();
