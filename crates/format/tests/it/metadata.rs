@@ -129,11 +129,11 @@ fn newer_versions_are_told_from_damage() {
     let mut bytes = entry().encode().to_vec();
     bytes[8] = 2;
     let error = LogEntry::decode(&bytes).unwrap_err().to_string();
-    assert!(error.contains("version 2, only 1 is known"), "{error}");
+    assert!(error.contains("it has version 2, this software knows up to 1"), "{error}");
     let mut bytes = snapshot().to_vec();
     bytes[8] = 2;
     let error = SnapshotReader::new(&bytes).unwrap_err().to_string();
-    assert!(error.contains("version 2, only 1 is known"), "{error}");
+    assert!(error.contains("it has version 2, this software knows up to 1"), "{error}");
 }
 
 #[test]
