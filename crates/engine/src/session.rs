@@ -47,6 +47,8 @@ pub(crate) struct Session {
     uncommitted: Arc<Semaphore>,
     /// The first segment that is not committed yet.
     committed: watch::Sender<u64>,
+    /// How many segments were begun: their headers are synced.
+    begun: watch::Sender<u64>,
     ended: watch::Sender<Option<Arc<str>>>,
 }
 
@@ -62,6 +64,7 @@ impl Session {
             queue_space,
             uncommitted,
             committed: watch::Sender::new(0),
+            begun: watch::Sender::new(0),
             ended: watch::Sender::new(None),
         }
     }
@@ -106,6 +109,26 @@ impl Session {
         tokio::select! {
             biased;
             reached = committed.wait_for(|start| *start > number) => reached.is_ok(),
+            () = self.until_ended() => false,
+        }
+    }
+
+    /// Says that the header of segment `number` is synced.
+    pub(crate) fn set_begun(&self, number: u64) {
+        self.begun.send_replace(number + 1);
+    }
+
+    /// Whether the header of segment `number` is synced.
+    pub(crate) fn has_begun(&self, number: u64) -> bool {
+        *self.begun.borrow() > number
+    }
+
+    /// Resolves when the header of segment `number` is synced: true; or the session ended: false.
+    pub(crate) async fn until_begun(&self, number: u64) -> bool {
+        let mut begun = self.begun.subscribe();
+        tokio::select! {
+            biased;
+            reached = begun.wait_for(|begun| *begun > number) => reached.is_ok(),
             () = self.until_ended() => false,
         }
     }

@@ -47,6 +47,10 @@ pub(crate) async fn start_session(shared: &Arc<Shared>) -> Result<Running, Start
         .create_dir_all(&segment::dir(id))
         .await
         .map_err(|error| recovery::run::storage(&error))?;
+    // Before a stream can be opened by it: from here on, an empty directory is one from which segments were removed.
+    recovery::directory::mark_unbegun(&shared.env.disk, id)
+        .await
+        .map_err(|error| recovery::run::storage(&error))?;
     Ok(start_workers(shared, id))
 }
 

@@ -19,11 +19,28 @@ pub(crate) async fn segments(disk: &Arc<dyn Disk>, session: SessionId) -> Result
         .iter()
         .filter_map(|name| match segment::parse_name(name) {
             Name::Segment(number) => Some(number),
-            Name::Rewrite(_) | Name::Unknown => None,
+            Name::Rewrite(_) | Name::Unbegun | Name::Unknown => None,
         })
         .collect();
     numbers.sort_unstable();
     Ok(numbers)
+}
+
+/// Says in the WAL directory of a session that its first uncommitted segment may not be begun: durable when it returns.
+pub(crate) async fn mark_unbegun(disk: &Arc<dyn Disk>, session: SessionId) -> Result<(), DiskError> {
+    match disk.create(&segment::unbegun_path(session)).await {
+        Ok(_) | Err(DiskError::Exists { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    disk.sync_dir(&segment::dir(session)).await
+}
+
+/// Takes the mark away, once the segment has a synced header. A mark that stays hides damage and raises no alarm, so
+/// that it goes need not be durable, and a failure is only logged.
+pub(crate) async fn unmark_unbegun(disk: &Arc<dyn Disk>, session: SessionId) {
+    if let Err(error) = ignore_missing(disk.remove(&segment::unbegun_path(session)).await) {
+        tracing::warn!(%error, "the mark that no segment is begun could not be removed");
+    }
 }
 
 /// Removes the WAL of a session whose end the log knows. What no WAL writes is left, and so is the directory then.

@@ -60,6 +60,7 @@ async fn recover(shared: &Arc<Shared>, session: SessionId, by: SessionId) -> Res
     let publisher = Publisher { shared: Arc::clone(shared), session: by, wal: session, until: None };
     let mut log = Log::open(shared, session, wal_start).await?;
     tracing::info!(session = %session, segments = log.left(), wal_start, "recovering a write-ahead log");
+    let mut entries = 0;
     loop {
         shared
             .health
@@ -68,7 +69,11 @@ async fn recover(shared: &Arc<Shared>, session: SessionId, by: SessionId) -> Res
         if found.last {
             log.remove_unused().await?;
         }
+        entries += found.scanned.entries.len();
         commit(shared, &publisher, &found).await?;
+    }
+    if entries == 0 && log.holds_streams {
+        tracing::warn!(session = %session, "the session held streams, but its write-ahead log has no entries");
     }
     let at = Timestamp(shared.env.clock.now());
     let wal_start = self::wal_start(shared, session)?;
@@ -94,7 +99,7 @@ fn proposed<T>(result: Result<T, Failure>) -> Result<(), StartError> {
     }
 }
 
-/// Commits what one segment holds, then removes it.
+/// Commits what one segment holds, then removes the one before it.
 async fn commit(shared: &Arc<Shared>, publisher: &Publisher, found: &Found) -> Result<(), StartError> {
     let Some(header) = found.scanned.header else {
         // Prepared and never used; it goes with the directory.
@@ -105,7 +110,7 @@ async fn commit(shared: &Arc<Shared>, publisher: &Publisher, found: &Found) -> R
             file = found.path,
             position = found.scanned.end,
             bytes = found.scanned.torn_bytes,
-            "a torn tail was cut: bytes that were never acknowledged are dropped"
+            "the end of the log was torn by a crash; these bytes were not known to be synced and are dropped"
         );
     }
     let replay =
@@ -131,8 +136,11 @@ async fn commit(shared: &Arc<Shared>, publisher: &Publisher, found: &Found) -> R
     let path = finish(shared, found, &trailer).await.map_err(|error| storage(&error))?;
     let bytes = found.scanned.end + trailer.len() as u64;
     publish(publisher, found, &path, bytes, &replay).await?;
-    for path in [&path, &found.path] {
-        ignore_missing(shared.env.disk.remove(path).await).map_err(|error| storage(&error))?;
+    // The last committed segment stays until the session is recovered: it says that none is missing after it.
+    let mut obsolete: Vec<String> = (path != found.path).then_some(path).into_iter().collect();
+    obsolete.extend(found.number.checked_sub(1).map(|before| segment::path(found.session, before)));
+    for path in obsolete {
+        ignore_missing(shared.env.disk.remove(&path).await).map_err(|error| storage(&error))?;
     }
     Ok(())
 }
@@ -208,12 +216,18 @@ struct Log<'a> {
     at: usize,
     /// The last group of the segments before; none before the first segment, whose header says where it is.
     group_before: Option<u64>,
+    /// Whether the session holds streams: otherwise nothing in its log counts.
+    holds_streams: bool,
+    /// Whether the segment at the WAL start has a header for certain.
+    begun: bool,
 }
 
 impl<'a> Log<'a> {
     async fn open(shared: &'a Shared, session: SessionId, wal_start: u64) -> Result<Log<'a>, StartError> {
-        let all = directory::segments(&shared.env.disk, session).await.map_err(|error| storage(&error))?;
+        let (disk, mark) = (&shared.env.disk, segment::unbegun_path(session));
+        let all = directory::segments(disk, session).await.map_err(|error| storage(&error))?;
         // What lies below the WAL start is committed; a crash came between the commit and its removal.
+        let before = all.first().is_some_and(|number| *number < wal_start);
         let numbers: Vec<u64> = all.into_iter().filter(|number| *number >= wal_start).collect();
         // Recovery never passes a slot that it has not read (P6).
         for (expected, number) in (wal_start..).zip(&numbers) {
@@ -225,7 +239,19 @@ impl<'a> Log<'a> {
                 });
             }
         }
-        Ok(Log { shared, session, numbers, at: 0, group_before: None })
+        let holds_streams = shared.meta.view().held_by(session).next().is_some();
+        let begun = holds_streams && !before && !disk.exists(&mark).await.map_err(|error| storage(&error))?;
+        if begun && numbers.is_empty() {
+            return Err(StartError::Corrupt {
+                file: segment::path(session, wal_start),
+                position: 0,
+                detail: format!(
+                    "the segment is missing, and session {session} held streams; an empty file {mark} makes the \
+                     node start without what the segment held"
+                ),
+            });
+        }
+        Ok(Log { shared, session, numbers, at: 0, group_before: None, holds_streams, begun })
     }
 
     fn left(&self) -> u64 {
@@ -247,6 +273,14 @@ impl<'a> Log<'a> {
         let bytes = self.shared.env.disk.read(&path).await.map_err(|error| storage(&error))?;
         let mut expected = self.expected(number);
         let header = read(&path, scan::read_header(&bytes, &expected))?;
+        let begun = match self.numbers.get(self.at + 1) {
+            Some(next) => Some(format!("segment {next} was prepared later")),
+            None => (self.begun && self.at == 0).then(|| format!("session {} held streams", self.session)),
+        };
+        if let Some(why) = begun.filter(|_| header.is_none()) {
+            let detail = format!("no header in {} bytes, but {why}, so one was synced", bytes.len());
+            return Err(StartError::Corrupt { file: path, position: 0, detail });
+        }
         expected.group_before = self
             .group_before
             .unwrap_or_else(|| header.map_or(0, |header| header.first_group.saturating_sub(1)));

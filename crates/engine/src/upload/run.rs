@@ -5,11 +5,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use kelda_env::DiskError;
 use kelda_format::{Offset, StreamId};
 use tokio::sync::mpsc;
 
 use super::finish::FinishedSegment;
 use super::publish::{Finished, Publisher, Unpublished};
+use crate::recovery::directory;
 use crate::session::Session;
 use crate::stream::registry::Registry;
 
@@ -62,7 +64,7 @@ async fn settle(
     tail: &mut CachedTail,
     segment: FinishedSegment,
 ) {
-    if let Err(error) = session.shared.env.disk.remove(&segment.path).await {
+    if let Err(error) = remove_committed(session, segment.number, &segment.path).await {
         // The commit is applied, so the file is only in the way; recovery removes what lies below the WAL start.
         tracing::warn!(%error, "a committed WAL segment could not be removed");
     }
@@ -78,6 +80,21 @@ async fn settle(
     tail.evict(session.shared.config.cache_tail_bytes, streams);
     session.set_committed(segment.number + 1);
     // Dropping the segment gives back the bytes that counted as uncommitted.
+}
+
+/// Removes a committed segment. As long as the next one is not begun, a mark has to say so (P11).
+async fn remove_committed(session: &Session, number: u64, path: &str) -> Result<(), DiskError> {
+    let disk = &session.shared.env.disk;
+    if session.has_begun(number + 1) {
+        return disk.remove(path).await;
+    }
+    directory::mark_unbegun(disk, session.id).await?;
+    let removed = disk.remove(path).await;
+    if session.has_begun(number + 1) {
+        // The writer may have looked for the mark before it was there.
+        directory::unmark_unbegun(disk, session.id).await;
+    }
+    removed
 }
 
 /// Committed segments whose records are still in the log cache, oldest first. Bounded by `cache_tail_bytes`.

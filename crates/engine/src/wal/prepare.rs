@@ -1,5 +1,6 @@
 //! Preparing segments ahead: owns the creation of segment files, on a thread of its own. Guarantees that a segment is
-//! preallocated and its name durable before an entry is placed in it; says that the device is full, and tries again
+//! preallocated and its name durable before an entry is placed in it, and that it is made only after the header of the
+//! one before it is synced, so that a segment without a header before another was damaged (P11); says that the device is full, and tries again
 //! until it is not. Never writes to a segment.
 
 use std::sync::Arc;
@@ -24,6 +25,11 @@ pub(crate) async fn run(session: Arc<Session>) {
                 continue;
             }
         };
+        if let Some(before) = wanted.number.checked_sub(1)
+            && !session.until_begun(before).await
+        {
+            return;
+        }
         match prepare(&session, wanted).await {
             Ok((slot, file)) => {
                 backoff = Backoff::new(&session.shared.config);

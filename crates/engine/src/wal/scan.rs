@@ -8,6 +8,8 @@ use kelda_format::wal::{
 };
 use kelda_format::{ClusterId, SessionId};
 
+use super::segment::LEAST_TRAILER_BYTES;
+
 /// What the segment has to be, and what is known of the one after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected {
@@ -132,6 +134,7 @@ pub(crate) fn scan(bytes: &Bytes, expected: &Expected) -> Result<Scanned, Unread
         None => {}
         Some(bad) if sealed_at.is_some() => return Err(corrupt(bad.at, bad.detail.into_owned())),
         Some(bad) => {
+            whole(bytes, &bad)?;
             judge(bytes, &header, expected, &bad)?;
             scanned.torn_bytes = torn_bytes(bytes, scanned.end);
         }
@@ -143,6 +146,21 @@ pub(crate) fn scan(bytes: &Bytes, expected: &Expected) -> Result<Scanned, Unread
         )),
         _ => Ok(scanned),
     }
+}
+
+/// A segment is preallocated, and never shorter than its entries with an index behind them. One that is was cut.
+fn whole(bytes: &Bytes, bad: &Bad) -> Result<(), Unreadable> {
+    let len = bytes.len() as u64;
+    let needed = bad.header.map_or(LEAST_TRAILER_BYTES, |header| header.entry_len());
+    if len.saturating_sub(bad.at) >= needed {
+        return Ok(());
+    }
+    Err(corrupt(
+        bad.at,
+        format!(
+            "the file was cut short: it ends at byte {len}, but {needed} bytes at least have to follow here"
+        ),
+    ))
 }
 
 /// P11: torn, or corrupt? Torn is what was never synced, and so never acknowledged: bytes of the last group. A later

@@ -11,6 +11,9 @@ pub(crate) const WAL_DIR: &str = "wal";
 /// Bytes that end a segment whatever it holds: footer and fixed part of the index.
 pub(crate) const TAIL_BYTES: u64 = FOOTER_BYTES as u64 + VARINT_BYTES;
 
+/// Bytes of the shortest index and footer. As much stands behind the entries of every segment, as room or written.
+pub(crate) const LEAST_TRAILER_BYTES: u64 = FOOTER_BYTES as u64 + 1;
+
 /// Bytes of the longest number in an index.
 const VARINT_BYTES: u64 = 10;
 
@@ -32,6 +35,14 @@ pub(crate) fn rewrite_path(session: SessionId, number: u64) -> String {
     format!("{}/{number:020}{REWRITE_SUFFIX}", dir(session))
 }
 
+/// Path of the empty file that stands in a WAL directory while the first segment that is not committed may not be begun
+/// yet. Without it, and without a committed segment that is not removed yet, that segment has a synced header.
+pub(crate) fn unbegun_path(session: SessionId) -> String {
+    format!("{}/{UNBEGUN}", dir(session))
+}
+
+const UNBEGUN: &str = "unbegun";
+
 const REWRITE_SUFFIX: &str = ".rewrite";
 
 /// What a name in a WAL directory is.
@@ -41,12 +52,17 @@ pub(crate) enum Name {
     Segment(u64),
     /// A rewritten segment of a recovery that did not get to its end.
     Rewrite(u64),
+    /// The mark that no segment may be begun.
+    Unbegun,
     /// Nothing that a WAL writes.
     Unknown,
 }
 
 /// Reads a name in a WAL directory.
 pub(crate) fn parse_name(name: &str) -> Name {
+    if name == UNBEGUN {
+        return Name::Unbegun;
+    }
     let (digits, kind): (&str, fn(u64) -> Name) = match name.strip_suffix(REWRITE_SUFFIX) {
         Some(digits) => (digits, Name::Rewrite),
         None => (name, Name::Segment),

@@ -12,6 +12,7 @@ use kelda_format::wal::{EntryContext, Grouping, SEGMENT_HEADER_BYTES, SegmentHea
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::queue::{Next, WalEntry};
+use crate::recovery::directory;
 use crate::retry::Backoff;
 use crate::session::Session;
 use crate::upload::plan::SegmentSummary;
@@ -202,6 +203,8 @@ impl Writer {
         // corruption and not a torn tail (P11).
         self.write(&file, &[Bytes::copy_from_slice(&header.encode())], 0).await?;
         file.sync_data().await?;
+        self.session.set_begun(number);
+        directory::unmark_unbegun(&self.session.shared.env.disk, self.session.id).await;
         let position = SEGMENT_HEADER_BYTES as u64;
         self.current =
             Some(Current { header, file, position, summary: SegmentSummary::default(), uncommitted: None });

@@ -5,6 +5,7 @@
 mod back_pressure;
 mod commit;
 mod corruption;
+mod cut_short;
 mod disk_full;
 mod lifecycle;
 mod order;
