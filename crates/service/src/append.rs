@@ -44,8 +44,8 @@ pub struct Receipt {
     pub first: Option<Offset>,
     /// The offset after the last record of this append; for such a duplicate, the tail.
     pub next: Offset,
-    /// The time the records got; for a duplicate, that of the stream's last record.
-    pub timestamp: Timestamp,
+    /// The time the records got; absent for a duplicate, whose time is not kept.
+    pub timestamp: Option<Timestamp>,
     /// Whether this repeats an append that was accepted before, so that nothing was written.
     pub duplicate: bool,
     /// Whether the stream is sealed now.
@@ -305,7 +305,7 @@ fn receipt(stream: StreamId, request: &kelda_engine::AppendRequest, appended: &A
         stream,
         first: appended.exact.then_some(appended.first),
         next: appended.next,
-        timestamp: appended.timestamp,
+        timestamp: (!appended.duplicate).then_some(appended.timestamp),
         duplicate: appended.duplicate,
         sealed: appended.sealed,
         producer: producer.map(|(claim, seq)| (claim.epoch, seq)),

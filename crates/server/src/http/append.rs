@@ -56,7 +56,9 @@ pub async fn append(app: &App, parts: &request::Parts, body: Body) -> Result<Res
 pub(super) fn put_receipt(headers: &mut HeaderMap, receipt: &Receipt) {
     if let Some(first) = receipt.first.filter(|first| *first < receipt.next) {
         describe::put(headers, fields::KELDA_FIRST_OFFSET, offset::format(first));
-        describe::put(headers, fields::KELDA_TIMESTAMP, receipt.timestamp.to_string());
+        if let Some(timestamp) = receipt.timestamp {
+            describe::put(headers, fields::KELDA_TIMESTAMP, timestamp.to_string());
+        }
     }
     describe::put_true(headers, fields::KELDA_DUPLICATE, receipt.duplicate);
     if let Some((epoch, seq)) = receipt.producer {

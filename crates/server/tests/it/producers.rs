@@ -16,9 +16,11 @@ async fn a_repeat_is_acknowledged_with_the_offsets_of_the_original() {
         assert_eq!((reply.header("producer-epoch"), reply.header("kelda-duplicate")), (Some("0"), None));
         assert_eq!(reply.header("producer-seq"), Some(seq.to_string().as_str()));
         assert_eq!(reply.offset("kelda-first-offset"), seq);
+        assert!(reply.header("kelda-timestamp").is_some());
     }
     let reply = post(&node, "p", "0", "1", "anything").await;
     assert_eq!((reply.status, reply.header("kelda-duplicate")), (204, Some("true")));
+    assert_eq!(reply.header("kelda-timestamp"), None, "the time of the original is not kept");
     assert_eq!((reply.offset("kelda-first-offset"), reply.offset("stream-next-offset")), (1, 2));
     assert_eq!(reply.header("producer-seq"), Some("2"), "the highest accepted");
     assert_eq!(node.get("/s").await.text(), "012");

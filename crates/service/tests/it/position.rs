@@ -17,7 +17,7 @@ fn every_start_becomes_an_offset() {
         }
         let mut times = Vec::new();
         for text in ["zero", "one", "two", "three"] {
-            times.push(node.append("a", plain(text)).await.unwrap().timestamp);
+            times.push(node.append("a", plain(text)).await.unwrap().timestamp.unwrap());
             bench.sleep(seconds(10)).await;
         }
         let cases = [
@@ -80,7 +80,7 @@ fn an_end_in_the_past_is_fixed_and_one_in_the_future_is_not() {
     run(|bench| async move {
         let node = bench.start().await;
         let stream = node.created("a").await.stream;
-        let first = node.append("a", plain("zero")).await.unwrap().timestamp;
+        let first = node.append("a", plain("zero")).await.unwrap().timestamp.unwrap();
         bench.sleep(seconds(10)).await;
         node.append("a", plain("one")).await.unwrap();
         let end = |at| node.service.resolve_end(stream, at);
