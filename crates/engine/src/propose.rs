@@ -31,8 +31,10 @@ pub(crate) async fn propose(shared: &Shared, command: impl Into<Command>) -> Res
         match shared.meta.propose(command.clone()).await {
             Ok(outcome) => return Ok(outcome),
             Err(ProposeError::Rejected(rejection)) => return Err(Failure::Rejected(rejection)),
-            Err(ProposeError::Unavailable(why)) if !unknown => return Err(Failure::Unavailable(why)),
-            Err(ProposeError::Unavailable(why)) => last = why,
+            Err(ProposeError::Unavailable(why) | ProposeError::Full(why)) if !unknown => {
+                return Err(Failure::Unavailable(why));
+            }
+            Err(ProposeError::Unavailable(why) | ProposeError::Full(why)) => last = why,
             Err(ProposeError::Unknown(why)) => {
                 unknown = true;
                 last = why;

@@ -30,6 +30,9 @@ pub enum ProposeError {
     /// It certainly took no effect and may be proposed again.
     #[error("the metadata is unavailable, nothing was changed: {0}")]
     Unavailable(String),
+    /// It certainly took no effect: the medium of the metadata has no space left.
+    #[error("the metadata has no space left, nothing was changed: {0}")]
+    Full(String),
     /// It may or may not have taken effect.
     #[error("the outcome of a metadata command is unknown: {0}")]
     Unknown(String),

@@ -90,6 +90,9 @@ pub enum AppendError {
     /// Certainly not stored, now or later.
     #[error("the metadata log refused an entry: {0}")]
     Failed(String),
+    /// Certainly not stored: the medium has no space left.
+    #[error("the metadata log has no space left: {0}")]
+    Full(String),
     /// Perhaps stored, perhaps stored later: the same bytes may be sent again, no others.
     #[error("it is not known whether the metadata log took an entry: {0}")]
     Unknown(String),

@@ -301,6 +301,7 @@ impl Inner {
                 Err(NodeFault::Unavailable { reason: rejection.to_string() }.into())
             }
             Err(ProposeError::Unavailable(reason)) => Err(NodeFault::Unavailable { reason }.into()),
+            Err(ProposeError::Full(_)) => Err(NodeFault::DiskFull.into()),
         }
     }
 }

@@ -122,6 +122,7 @@ impl Inner {
             // Rejected: the entry changed since the view; the caller looks again.
             Ok(_) | Err(ProposeError::Rejected(_)) => Ok(()),
             Err(ProposeError::Unavailable(reason)) => Err(NodeFault::Unavailable { reason }),
+            Err(ProposeError::Full(_)) => Err(NodeFault::DiskFull),
             Err(ProposeError::Unknown(_)) => Err(NodeFault::OutcomeUnknown),
         }
     }

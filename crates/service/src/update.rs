@@ -138,6 +138,7 @@ impl Service {
                 Err(ProposeError::Unavailable(reason)) => {
                     return Err(NodeFault::Unavailable { reason }.into());
                 }
+                Err(ProposeError::Full(_)) => return Err(NodeFault::DiskFull.into()),
                 Err(ProposeError::Unknown(_)) => return Err(NodeFault::OutcomeUnknown.into()),
             }
         }

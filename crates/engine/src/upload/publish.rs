@@ -81,7 +81,8 @@ impl Publisher {
             match self.shared.meta.propose(command.into()).await {
                 Ok(Outcome::Reserved { first, .. }) => return Ok(first),
                 // Ids are never reused, so a reservation with an unknown outcome is simply not used.
-                Ok(_) | Err(ProposeError::Unavailable(_) | ProposeError::Unknown(_)) => {}
+                Ok(_)
+                | Err(ProposeError::Unavailable(_) | ProposeError::Full(_) | ProposeError::Unknown(_)) => {}
                 Err(ProposeError::Rejected(rejection)) => return Err(Unpublished::Rejected(rejection)),
             }
             self.pause(&mut backoff).await?;

@@ -18,6 +18,8 @@ use crate::store::AppendError;
 enum Fate {
     Applied(Outcomes),
     Refused(String),
+    /// Certainly not applied, for want of space.
+    Full(String),
     Unknown(String),
 }
 
@@ -95,7 +97,10 @@ impl Driver {
                 Err(AppendError::Failed(reason)) if doubtful != Some(index) => {
                     return Ok(Fate::Refused(reason));
                 }
-                Err(error @ (AppendError::Failed(_) | AppendError::Unknown(_))) => {
+                Err(error @ AppendError::Full(_)) if doubtful != Some(index) => {
+                    return Ok(Fate::Full(error.to_string()));
+                }
+                Err(error @ (AppendError::Failed(_) | AppendError::Full(_) | AppendError::Unknown(_))) => {
                     doubtful = Some(index);
                     retry.wait(&self.env, Some(&self.shared), &error.to_string()).await;
                 }
@@ -138,6 +143,11 @@ fn deliver(fate: Fate, answers: Vec<Answer>) {
         Fate::Refused(reason) => {
             for answer in answers {
                 let _ = answer.send(Err(ProposeError::Unavailable(reason.clone())));
+            }
+        }
+        Fate::Full(reason) => {
+            for answer in answers {
+                let _ = answer.send(Err(ProposeError::Full(reason.clone())));
             }
         }
         Fate::Unknown(reason) => {

@@ -1,7 +1,7 @@
 //! One append in one transaction: owns the checks, guarantees that bound, slot and insert are seen together
 //! (P23) and that a commit of unknown outcome ends the connection, never tries again by itself.
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::Session;
 use super::error::certainly_not_committed;
@@ -57,5 +57,25 @@ fn insert<'c>(
 }
 
 fn failed(error: &rusqlite::Error) -> AppendError {
-    AppendError::Failed(error.to_string())
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => AppendError::Full(error.to_string()),
+        _ => AppendError::Failed(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_full_medium_is_told_from_other_failures() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE t (x); PRAGMA max_page_count = 2;").unwrap();
+        let full = connection.execute("INSERT INTO t VALUES (zeroblob(100000))", []).unwrap_err();
+        assert!(matches!(failed(&full), AppendError::Full(_)), "{full:?}");
+        let other = connection.execute("INSERT INTO nothing VALUES (1)", []).unwrap_err();
+        assert!(matches!(failed(&other), AppendError::Failed(_)), "{other:?}");
+    }
 }
