@@ -154,6 +154,12 @@ impl Reading {
         Ok(page)
     }
 
+    /// How long it is until the time up to which is read; nothing when the end is no time.
+    fn until_end(&self) -> Option<Duration> {
+        let Some(EndAt::Time(time)) = self.end else { return None };
+        Some(Duration::from_millis(time.0.saturating_sub(self.app.env.clock.now())))
+    }
+
     async fn room(&self, bytes: u64) -> Result<Hold, Refusal> {
         let budget = &self.app.reply_bytes;
         budget.hold(&self.app.env, bytes.min(budget.total()), ROOM_LIMIT).await.ok_or_else(|| {

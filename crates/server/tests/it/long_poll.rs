@@ -104,3 +104,21 @@ async fn only_so_many_may_wait() {
     assert_eq!(third.header("retry-after"), Some("1"));
     assert_eq!(node.get("/s?offset=0&live=long-poll").await.status, 200, "whoever need not wait is served");
 }
+
+/// RFC 3339, so many milliseconds from now.
+fn soon(ms: i64) -> String {
+    let now = jiff::Timestamp::now();
+    (now + jiff::SignedDuration::from_millis(ms)).to_string()
+}
+
+#[tokio::test]
+async fn a_time_that_lies_ahead_ends_the_wait() {
+    let node = TestNode::start().await;
+    node.filled("/s", &["a"]).await;
+    let reply = node.get(&format!("/s?offset=1&until={}&live=long-poll", soon(300))).await;
+    assert_eq!((reply.status, reply.header("kelda-end")), (204, Some("true")));
+    let mut events = node.events(&format!("/s?offset=1&until={}&live=sse", soon(600)), &[]).await;
+    assert_eq!(events.control().await["keldaEnd"], serde_json::Value::Null);
+    assert_eq!(events.control().await["keldaEnd"], true);
+    events.end().await;
+}

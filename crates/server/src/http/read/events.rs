@@ -163,7 +163,9 @@ impl Feed {
             Wait::Data | Wait::Sealed => Ok(Bytes::new()),
             Wait::TimedOut => {
                 self.over = self.is_over();
-                Ok(if self.over { Bytes::new() } else { Bytes::from_static(sse::HEARTBEAT) })
+                // The next step finds the end.
+                let ended = self.reading.until_end().is_some_and(|left| left.is_zero());
+                Ok(if self.over || ended { Bytes::new() } else { Bytes::from_static(sse::HEARTBEAT) })
             }
             Wait::Gone => Err(LookupError::NotFound { name: self.reading.name.clone() }.into()),
             Wait::Ended => {

@@ -49,9 +49,11 @@ pub(super) async fn answer(
     }
 }
 
-/// Waits for a record behind `from`; the end of the node counts as the end of the time.
+/// Waits for a record behind `from`; the end of the node, and the time up to which is read, count as the end of the
+/// time.
 pub(super) async fn wait(reading: &Reading, from: Offset, limit: Duration) -> Wait {
     let app = &reading.app;
+    let limit = reading.until_end().map_or(limit, |left| left.min(limit));
     tokio::select! {
         biased;
         () = app.stopping.cancelled() => Wait::TimedOut,
