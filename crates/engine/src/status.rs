@@ -29,12 +29,14 @@ impl Engine {
 }
 
 impl Running {
-    /// Time of the first record held, or a little less: after a trim it is that of what lies with it in an object.
+    /// Time of the first record held, when it is known without a read: not after a trim into the middle of an object.
     fn oldest(&self, view: &State, stream: StreamId, bounds: &Bounds) -> Option<Timestamp> {
         if bounds.start >= bounds.tail {
             return None;
         }
-        if let Some(first) = view.object_at(stream, bounds.start) {
+        if let Some(first) = view.object_at(stream, bounds.start)
+            && (first.base == bounds.start || first.first_timestamp == first.last_timestamp)
+        {
             return Some(first.first_timestamp);
         }
         let open = self.streams.get(stream)?;
