@@ -20,6 +20,7 @@ use super::budget::Hold;
 use super::form::Form;
 use super::json::{self, DecodeFault};
 use super::refusal::Refusal;
+use super::request as sent;
 
 /// How long a sender may send nothing.
 const PROGRESS_LIMIT: Duration = Duration::from_secs(30);
@@ -47,8 +48,12 @@ pub fn limit(form: Form) -> u64 {
 /// Takes a whole body.
 ///
 /// # Errors
-/// It is larger than `limit`, its sender is too slow or went away, or there is no room for it.
+/// It is encoded or larger than `limit`, its sender is too slow or went away, or there is no room for it.
 pub async fn spool(app: &App, headers: &HeaderMap, mut body: Body, limit: u64) -> Result<Spooled, Refusal> {
+    if sent::one(headers, &header::CONTENT_ENCODING)?.is_some_and(|it| !it.eq_ignore_ascii_case("identity")) {
+        let detail = "bodies are taken as they are: send it without an encoding";
+        return Err(Refusal::header(&header::CONTENT_ENCODING, detail));
+    }
     let declared =
         headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if declared.is_some_and(|bytes| bytes > limit) {

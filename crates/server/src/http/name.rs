@@ -16,13 +16,22 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_')
 /// The name that a URL's path stands for.
 ///
 /// # Errors
-/// The path is not UTF-8, or the name breaks the rules.
+/// The path has broken escapes or is not UTF-8, or the name breaks the rules.
 pub fn of(uri: &Uri) -> Result<StreamName, Refusal> {
     let path = uri.path().strip_prefix('/').unwrap_or(uri.path());
+    if !escapes_are_whole(path) {
+        return Err(Refusal::new(Problem::InvalidName, "the path has a `%` without two hexadecimal digits"));
+    }
     let name = percent_decode_str(path).decode_utf8();
     let name =
         name.map_err(|_| Refusal::new(Problem::InvalidName, "the path is not UTF-8 when unescaped"))?;
     StreamName::parse(&name).map_err(|error| Refusal::new(Problem::InvalidName, error.to_string()))
+}
+
+/// Whether two hexadecimal digits follow every `%`.
+pub(super) fn escapes_are_whole(text: &str) -> bool {
+    let is_hex = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
+    text.split('%').skip(1).all(|rest| is_hex(rest.as_bytes().first()) && is_hex(rest.as_bytes().get(1)))
 }
 
 /// The path of a name's URL.
@@ -59,9 +68,22 @@ mod tests {
     #[test]
     fn paths_that_are_no_names() {
         let long = format!("/{}", "x".repeat(1025));
-        for path in
-            ["/", "//a", "/a/", "/a//b", "/a/../b", "/%2e%2e/b", "/./b", "/a%00", "/a%0Ab", "/%FF", &long]
-        {
+        for path in [
+            "/",
+            "//a",
+            "/a/",
+            "/a//b",
+            "/a/../b",
+            "/%2e%2e/b",
+            "/./b",
+            "/a%00",
+            "/a%0Ab",
+            "/%FF",
+            "/a%zz",
+            "/a%",
+            "/a%4",
+            &long,
+        ] {
             assert_eq!(name(path).unwrap_err().problem(), Problem::InvalidName, "{path}");
         }
         assert!(name(&format!("/{}", "x".repeat(1024))).is_ok());

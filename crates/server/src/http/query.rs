@@ -39,15 +39,15 @@ impl Parameters {
     /// Splits and decodes a query (the part after `?`); `+` stands for a space, as browsers write it.
     ///
     /// # Errors
-    /// More than [`MAX_PARAMETERS`] of them, or bytes that are not UTF-8.
+    /// More than [`MAX_PARAMETERS`] of them, broken escapes, or bytes that are not UTF-8.
     pub fn parse(query: Option<&str>) -> Result<Parameters, QueryError> {
         let mut found = Vec::new();
         for part in query.unwrap_or_default().split('&').filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            let name = decode(name).ok_or_else(|| {
-                QueryError::new(&crate::http::offset::excerpt(name), "its name is not UTF-8")
+            let name = decode(name).map_err(|why| {
+                QueryError::new(&crate::http::offset::excerpt(name), format!("its name {why}"))
             })?;
-            let value = decode(value).ok_or_else(|| QueryError::new(&name, "its value is not UTF-8"))?;
+            let value = decode(value).map_err(|why| QueryError::new(&name, format!("its value {why}")))?;
             if found.len() == MAX_PARAMETERS {
                 return Err(QueryError::new(
                     &name,
@@ -104,9 +104,13 @@ fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
     })
 }
 
-fn decode(text: &str) -> Option<String> {
+fn decode(text: &str) -> Result<String, &'static str> {
+    if !crate::http::name::escapes_are_whole(text) {
+        return Err("has a `%` without two hexadecimal digits");
+    }
     let spaced = text.replace('+', " ");
-    percent_decode_str(&spaced).decode_utf8().ok().map(std::borrow::Cow::into_owned)
+    let decoded = percent_decode_str(&spaced).decode_utf8();
+    decoded.map(std::borrow::Cow::into_owned).map_err(|_| "is not UTF-8")
 }
 
 #[cfg(test)]

@@ -135,3 +135,14 @@ async fn a_body_in_many_pieces_is_one_record() {
     let meant: String = (0..20).map(|n| format!("{n:04}")).collect();
     assert_eq!(node.get("/s").await.text(), meant);
 }
+
+#[tokio::test]
+async fn an_encoded_body_is_refused() {
+    let node = TestNode::start().await;
+    node.create("/s", "text/plain").await;
+    let reply = node.post("/s", &[("content-encoding", "gzip")], "a").await;
+    assert_eq!(reply.refused(), (400, "invalid-header".to_owned()));
+    assert_eq!(node.post("/s", &[("content-encoding", "identity")], "a").await.status, 204);
+    let reply = node.send("PUT", "/t", &[("content-encoding", "br")], "a").await;
+    assert_eq!(reply.refused(), (400, "invalid-header".to_owned()));
+}

@@ -14,6 +14,7 @@ async fn wrong_values_of_known_parameters() {
         ("tail=-1", "tail"),
         ("tail=x", "tail"),
         ("until=now", "until"),
+        ("until=%zz", "until"),
         ("count=0", "count"),
         ("count=-1", "count"),
         ("bytes=0", "bytes"),
