@@ -109,7 +109,7 @@ impl Engine {
             Ok(closed) => closed,
             Err(_) => Err(ShutdownError(format!("not everything was committed within {limit:?}"))),
         };
-        running.session.end("shut down");
+        running.session.stop("shut down");
         running.streams.end_all();
         self.join(&running).await;
         self.inner.shared.health.set(Health::Ended { reason: "shut down".to_owned() });
@@ -121,7 +121,7 @@ impl Engine {
     pub async fn halt(&self) {
         self.inner.stopping.send_replace(true);
         let running = self.inner.current.load_full();
-        running.session.end("halted");
+        running.session.stop("halted");
         running.streams.end_all();
         self.join(&running).await;
         self.inner.shared.health.set(Health::Ended { reason: "halted".to_owned() });

@@ -71,6 +71,13 @@ impl Session {
 
     /// Ends the session: nothing more is accepted or acknowledged (P2). Only the first reason counts.
     pub(crate) fn end(&self, reason: &str) {
+        if self.stop(reason) {
+            tracing::warn!(session = %self.id, reason, "session ended");
+        }
+    }
+
+    /// The same for an end that was asked for, which nobody has to look at. Whether it had not ended before.
+    pub(crate) fn stop(&self, reason: &str) -> bool {
         let first = self.ended.send_if_modified(|ended| {
             let first = ended.is_none();
             if first {
@@ -78,12 +85,10 @@ impl Session {
             }
             first
         });
-        if first {
-            tracing::warn!(session = %self.id, reason, "session ended");
-        }
         self.wal.end();
         self.queue_space.close();
         self.uncommitted.close();
+        first
     }
 
     /// Why it ended, if it did.
