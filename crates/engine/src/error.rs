@@ -1,7 +1,7 @@
 //! What can go wrong, per operation: owns the error types of the engine, guarantees that each carries the value
 //! that was wrong and, where there is one, what would be right; never wraps a lower layer's error type.
 
-use kelda_format::{Offset, SessionId};
+use kelda_format::{NodeId, Offset, SessionId};
 use thiserror::Error;
 
 /// Why the engine did not start.
@@ -19,7 +19,23 @@ pub enum StartError {
         /// What is wrong there.
         detail: String,
     },
-    /// A file was written by a newer version, or belongs to another cluster.
+    /// A file was written by a newer version.
+    #[error("{file}: {detail}")]
+    Newer {
+        /// Path below the data directory.
+        file: String,
+        /// What was found.
+        detail: String,
+    },
+    /// The data directory is of another node of the cluster.
+    #[error("it was last used by node {used_by}, this is node {node}; start it with --node-id {used_by}")]
+    OtherNode {
+        /// Whose it is.
+        used_by: NodeId,
+        /// Who asks.
+        node: NodeId,
+    },
+    /// A file belongs to another cluster.
     #[error("{file} cannot be used: {detail}")]
     Foreign {
         /// Path below the data directory.

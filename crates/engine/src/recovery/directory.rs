@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use kelda_env::{Disk, DiskError};
-use kelda_format::SessionId;
 use kelda_format::rows::SessionState;
+use kelda_format::{NodeId, SessionId};
 use kelda_meta::SessionStatus;
 
 use crate::error::StartError;
@@ -74,7 +74,8 @@ pub(crate) async fn check(shared: &Shared) -> Result<(), StartError> {
             tracing::warn!(file = format!("{WAL_DIR}/{name}"), "left alone: not a write-ahead log");
             continue;
         };
-        let session = SessionId { node: shared.identity.node, epoch: kelda_format::SessionEpoch(epoch) };
+        let epoch = kelda_format::SessionEpoch(epoch);
+        let session = SessionId { node: shared.identity.node, epoch };
         match view.session_status(session) {
             SessionStatus::Known(SessionState::Live | SessionState::Fenced) => {}
             SessionStatus::Known(SessionState::Closed | SessionState::Recovered)
@@ -82,6 +83,11 @@ pub(crate) async fn check(shared: &Shared) -> Result<(), StartError> {
                 remove(shared, session).await.map_err(|error| super::run::storage(&error))?;
             }
             SessionStatus::Unknown => {
+                let of = |node| view.session_status(SessionId { node, epoch });
+                let known = |node: &NodeId| matches!(of(*node), SessionStatus::Known(_));
+                if let Some(used_by) = view.nodes().map(|row| row.node).find(known) {
+                    return Err(StartError::OtherNode { used_by, node: session.node });
+                }
                 return foreign(format!(
                     "the metadata knows no session {session}; it is older than this data directory, or another's"
                 ));

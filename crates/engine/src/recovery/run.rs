@@ -330,6 +330,7 @@ fn read<T>(path: &str, result: Result<T, Unreadable>) -> Result<T, StartError> {
         Unreadable::Corrupt { position, detail } => {
             StartError::Corrupt { file: path.to_owned(), position, detail }
         }
+        Unreadable::Newer { detail } => StartError::Newer { file: path.to_owned(), detail },
         Unreadable::Foreign { detail } => StartError::Foreign { file: path.to_owned(), detail },
     })
 }

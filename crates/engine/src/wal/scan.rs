@@ -49,7 +49,9 @@ pub(crate) struct Scanned {
 pub(crate) enum Unreadable {
     /// It is damaged where it must have been durable.
     Corrupt { position: u64, detail: String },
-    /// It was written by a newer version, another cluster or another session.
+    /// It was written by a newer version.
+    Newer { detail: String },
+    /// It was written by another cluster or another session.
     Foreign { detail: String },
 }
 
@@ -58,7 +60,7 @@ pub(crate) fn read_header(bytes: &Bytes, expected: &Expected) -> Result<Option<S
     let head = &bytes[..bytes.len().min(SEGMENT_HEADER_BYTES)];
     let header = match SegmentHeader::decode(head) {
         Ok(header) => header,
-        Err(error) if error.newer.is_some() => return Err(Unreadable::Foreign { detail: error.to_string() }),
+        Err(error) if error.newer.is_some() => return Err(Unreadable::Newer { detail: error.to_string() }),
         Err(error) => {
             // The header is synced before the first entry is written.
             let behind = bytes.get(SEGMENT_HEADER_BYTES..).unwrap_or_default();
@@ -125,7 +127,7 @@ pub(crate) fn scan(bytes: &Bytes, expected: &Expected) -> Result<Scanned, Unread
                 scanned.end = next as u64;
             }
             Err(bad) if bad.kind == BadKind::Unsupported => {
-                return Err(Unreadable::Foreign { detail: bad.to_string() });
+                return Err(Unreadable::Newer { detail: bad.to_string() });
             }
             Err(bad) => break Some(bad),
         }

@@ -3,7 +3,7 @@
 //! Guarantees that each message names the data directory or the setting, and what would be right.
 
 use kelda_env::DiskError;
-use kelda_metalog::{LogError, OpenError, Stop};
+use kelda_metalog::{AppendError, LogError, OpenError, Stop};
 
 use crate::net::BindError;
 
@@ -118,6 +118,7 @@ impl StartError {
             OpenError::Stored(Stop::Newer { .. }) => StartError::Newer { data_dir, detail },
             OpenError::Stored(Stop::OtherCluster { .. }) => StartError::OtherCluster { data_dir, detail },
             OpenError::Stored(_) => StartError::Damaged { data_dir, detail },
+            OpenError::Begin(AppendError::Full(_)) => StartError::Full { data_dir, detail },
             OpenError::Begin(_) => StartError::Unusable { data_dir, detail },
         }
     }
@@ -128,9 +129,12 @@ impl StartError {
         let (data_dir, detail) = (data_dir.to_owned(), error.to_string());
         match error {
             Engine::Corrupt { .. } => StartError::Damaged { data_dir, detail },
+            Engine::Newer { .. } => StartError::Newer { data_dir, detail },
             Engine::Foreign { .. } => StartError::OtherCluster { data_dir, detail },
             Engine::DiskFull { .. } => StartError::Full { data_dir, detail },
-            Engine::Meta(_) | Engine::Storage(_) => StartError::Unusable { data_dir, detail },
+            Engine::OtherNode { .. } | Engine::Meta(_) | Engine::Storage(_) => {
+                StartError::Unusable { data_dir, detail }
+            }
         }
     }
 }

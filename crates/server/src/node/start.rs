@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use axum::Router;
 use kelda_engine::{Engine, EngineConfig, Identity};
-use kelda_env::{Disk, Env, LocalStore, LockGuard, Place, Store};
+use kelda_env::{Disk, DiskError, Env, LocalStore, LockGuard, Place, Store};
 use kelda_format::ids::NodeId;
 use kelda_meta::Meta;
 use kelda_metalog::{LogStore, MetaLog, MetaLogConfig, SqliteLog};
@@ -32,6 +32,8 @@ const LOCK_FILE: &str = "lock";
 /// The directory of the metadata, and the file in it.
 const META_DIR: &str = "meta";
 const META_FILE: &str = "meta/log.sqlite";
+/// The directory of the write-ahead log, which is the engine's.
+const WAL_DIR: &str = "wal";
 /// The directory of the object store.
 const OBJECTS_DIR: &str = "objects";
 /// Connections that the admin listener serves at once: a few probes and people.
@@ -188,7 +190,33 @@ impl Prepared {
         })
     }
 
+    /// Metadata that is gone is not begun anew beside what it told of.
+    async fn refuse_lost_metadata(&self) -> Result<(), StartError> {
+        let disk = &self.env.disk;
+        let unusable = |error: DiskError| StartError::disk(&self.data_dir, &error);
+        let state = match disk.exists(META_FILE).await.map_err(unusable)? {
+            false => "missing",
+            true if disk.len(META_FILE).await.map_err(unusable)? == 0 => "empty",
+            true => return Ok(()),
+        };
+        for dir in [WAL_DIR, OBJECTS_DIR] {
+            let names = match disk.read_dir(dir).await {
+                Ok(names) => names,
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => return Err(unusable(error)),
+            };
+            if !names.is_empty() {
+                let detail = format!(
+                    "the metadata {META_FILE} is {state}, but {dir} holds data; restore it from a copy"
+                );
+                return Err(StartError::Damaged { data_dir: self.data_dir.clone(), detail });
+            }
+        }
+        Ok(())
+    }
+
     async fn metalog(&self) -> Result<MetaLog, StartError> {
+        self.refuse_lost_metadata().await?;
         let disk = &self.env.disk;
         disk.create_dir_all(META_DIR).await.map_err(|error| StartError::disk(&self.data_dir, &error))?;
         let path = self.host_path(META_FILE)?;

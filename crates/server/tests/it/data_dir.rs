@@ -76,8 +76,29 @@ async fn metadata_of_another_cluster_is_not_mixed_in() {
 async fn metadata_that_is_gone_is_not_begun_anew_over_old_objects() {
     let dir = used().await;
     std::fs::remove_dir_all(dir.path().join("meta")).unwrap();
-    let error = error(dir.path()).await;
-    assert!(matches!(error, StartError::OtherCluster { .. }), "{error:?}");
+    let gone = error(dir.path()).await;
+    assert!(matches!(gone, StartError::Damaged { .. }), "{gone:?}");
+    assert!(gone.to_string().contains("log.sqlite is missing"), "{gone}");
+    assert!(!dir.path().join("meta").exists(), "nothing was begun");
+    std::fs::create_dir(dir.path().join("meta")).unwrap();
+    std::fs::write(dir.path().join("meta/log.sqlite"), "").unwrap();
+    let emptied = error(dir.path()).await;
+    assert!(emptied.to_string().contains("log.sqlite is empty"), "{emptied}");
+}
+
+#[tokio::test]
+async fn another_node_id_is_named() {
+    let mut node = TestNode::start().await;
+    node.filled("/s", &["a"]).await;
+    // As after a crash: the write-ahead log of the session is there.
+    let wal = std::fs::read_dir(node.dir.path().join("wal")).unwrap().next().unwrap().unwrap().path();
+    assert!(node.node.take().unwrap().stop().await);
+    std::fs::create_dir_all(wal).unwrap();
+    let error = match start_in(node.dir.path(), &Options::flags(&["--node-id=7"])).await {
+        Ok(_) => panic!("it started"),
+        Err(error) => error,
+    };
+    assert!(error.to_string().contains("--node-id 1"), "{error}");
 }
 
 #[tokio::test]

@@ -188,10 +188,10 @@ fn a_damaged_header_is_corruption_only_with_something_behind_it() {
 }
 
 #[test]
-fn a_newer_version_and_another_cluster_are_foreign() {
+fn a_newer_version_is_told_from_another_cluster() {
     let mut image = Image::new(&[1]).preallocated();
     image.bytes[8] = 9;
-    assert!(matches!(image.scan(None), Err(Unreadable::Foreign { .. })));
+    assert!(matches!(image.scan(None), Err(Unreadable::Newer { .. })));
     let other = EntryContext { cluster: ClusterId([4; 16]), ..CONTEXT };
     let header = SegmentHeader { context: other, number: 0, first_group: 1 };
     let mut image = Image::new(&[1]).preallocated();
