@@ -118,7 +118,7 @@ async fn reserve(meta: &MetaLog, session: Option<SessionId>, told: &Rc<RefCell<T
     let mut told = told.borrow_mut();
     match outcome {
         Ok(Outcome::Reserved { first, .. }) => told.objects.push(first.0),
-        Err(ProposeError::Unavailable(_) | ProposeError::Rejected(_)) => {}
+        Err(ProposeError::Unavailable(_) | ProposeError::Full(_) | ProposeError::Rejected(_)) => {}
         Err(ProposeError::Unknown(_)) => return,
         Ok(other) => panic!("{other:?}"),
     }

@@ -67,7 +67,9 @@ fn a_log_that_does_not_answer_shows_and_comes_back() {
         let mut unknown = 0;
         for number in 0..20 {
             match meta.propose(put(&format!("during {number}"))).await {
-                Err(ProposeError::Unavailable(_)) => assert!(!has(&meta.view(), &format!("during {number}"))),
+                Err(ProposeError::Unavailable(_) | ProposeError::Full(_)) => {
+                    assert!(!has(&meta.view(), &format!("during {number}")));
+                }
                 Err(ProposeError::Unknown(_)) => unknown += 1,
                 Err(ProposeError::Rejected(rejection)) => panic!("{rejection}"),
                 Ok(_) => {}
