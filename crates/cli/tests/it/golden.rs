@@ -130,6 +130,10 @@ async fn check_all(node: &Node, golden: &Path) {
         }
         // A later version may say more of a stream, and nothing else.
         for (field, value) in about.as_object().unwrap() {
+            // 0.1 named the time of a trimmed record here; this version leaves it out.
+            if field == "oldest" && found.get("oldest").is_none() {
+                continue;
+            }
             assert_eq!(&found[field], value, "{}: {field} of {}", golden.display(), about["name"]);
         }
         let held = records(node, about);

@@ -65,7 +65,7 @@ fn check(found: &[u8], cluster: ClusterId, data_dir: String) -> Result<(), Start
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
     use kelda_env::LocalStore;
 
