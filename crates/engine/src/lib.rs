@@ -12,6 +12,8 @@ mod engine;
 mod error;
 mod find_time;
 mod health;
+#[cfg(test)]
+mod held;
 mod lifecycle;
 mod objects;
 mod propose;

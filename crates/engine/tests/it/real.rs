@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use kelda_engine::{AppendRequest, Engine, Identity, ReadLimit};
 use kelda_env::{Env, LocalStore};
-use kelda_format::command::CreateStream;
-use kelda_format::rows::{Expiry, Retention, StreamKind};
-use kelda_format::{NodeId, Offset, Outcome, StreamId, StreamName, Timestamp};
-use kelda_meta::Meta;
+use kelda_format::{NodeId, Offset, StreamId};
 use kelda_metalog::{MemoryLog, MetaLog, MetaLogConfig};
 
-use crate::world::{CLUSTER, batch, body, small};
+use crate::world::{CLUSTER, batch, body, create, small};
 
 async fn start(root: &std::path::Path, log: &MemoryLog) -> (MetaLog, Engine) {
     let env = Env::real(root).unwrap();
@@ -20,25 +17,6 @@ async fn start(root: &std::path::Path, log: &MemoryLog) -> (MetaLog, Engine) {
     let identity = Identity { node: NodeId(1), address: "node-1".to_owned(), cluster: CLUSTER };
     let engine = Engine::start(env, Arc::new(meta.clone()), store, small(), identity).await.unwrap();
     (meta, engine)
-}
-
-async fn create(meta: &MetaLog, name: &str) -> StreamId {
-    let command = CreateStream {
-        name: StreamName::parse(name).unwrap(),
-        kind: StreamKind::Stream,
-        content_type: "text/plain".to_owned(),
-        expiry: Expiry::Never,
-        retention: Retention::default(),
-        arguments: Vec::new(),
-        parent: None,
-        initialising: false,
-        at: Timestamp(1),
-        open: None,
-    };
-    match meta.propose(command.into()).await.unwrap() {
-        Outcome::Created { stream, .. } => stream,
-        other => panic!("{other:?}"),
-    }
 }
 
 async fn count(engine: &Engine, stream: StreamId) -> u64 {

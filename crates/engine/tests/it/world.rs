@@ -40,6 +40,26 @@ pub fn small() -> EngineConfig {
     }
 }
 
+/// A new stream that nobody holds.
+pub async fn create(meta: &MetaLog, name: &str) -> StreamId {
+    let command = CreateStream {
+        name: StreamName::parse(name).unwrap(),
+        kind: StreamKind::Stream,
+        content_type: "text/plain".to_owned(),
+        expiry: Expiry::Never,
+        retention: Retention::default(),
+        arguments: Vec::new(),
+        parent: None,
+        initialising: false,
+        at: Timestamp(1),
+        open: None,
+    };
+    match meta.propose(command.into()).await.unwrap() {
+        Outcome::Created { stream, .. } => stream,
+        other => panic!("{other:?}"),
+    }
+}
+
 impl World {
     pub async fn new(sim: &Sim) -> World {
         World::with(sim, small()).await
@@ -79,22 +99,7 @@ impl World {
 
     /// A new stream.
     pub async fn create(&self, name: &str) -> StreamId {
-        let command = CreateStream {
-            name: StreamName::parse(name).unwrap(),
-            kind: StreamKind::Stream,
-            content_type: "text/plain".to_owned(),
-            expiry: Expiry::Never,
-            retention: Retention::default(),
-            arguments: Vec::new(),
-            parent: None,
-            initialising: false,
-            at: Timestamp(1),
-            open: None,
-        };
-        match self.meta.propose(command.into()).await.unwrap() {
-            Outcome::Created { stream, .. } => stream,
-            other => panic!("{other:?}"),
-        }
+        create(&self.meta, name).await
     }
 
     pub async fn open(&self, stream: StreamId) -> Arc<OpenStream> {

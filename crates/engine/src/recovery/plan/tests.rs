@@ -3,48 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 use bytes::Bytes;
-use kelda_format::command::{CreateStream, RegisterNode};
-use kelda_format::rows::{Expiry, FeatureRange, Nonce, Retention, StreamKind, WalKind};
 use kelda_format::wal::{EntryContext, Grouping, Section, StreamSection, decode_entry, encode_entry};
-use kelda_format::{
-    Batch, Block, ClusterId, Epoch, NodeId, Offset, Outcome, SessionEpoch, SessionId, StreamId, StreamName,
-    Timestamp,
-};
-use kelda_meta::State;
+use kelda_format::{Batch, Block, Epoch, NodeId, Offset, SessionEpoch, SessionId, StreamId, Timestamp};
 
 use super::{Missing, replay};
+use crate::held::{CLUSTER, state};
 use crate::wal::scan::Placed;
-
-const CLUSTER: ClusterId = ClusterId([1; 16]);
-
-fn state() -> (State, SessionId, StreamId) {
-    let mut state = State::new(CLUSTER);
-    let register = RegisterNode {
-        node: NodeId(1),
-        nonce: Nonce([1; 16]),
-        address: String::new(),
-        slots: 1,
-        features: FeatureRange { min: 1, max: 1 },
-        wal: WalKind::Local,
-        takeover: None,
-        at: Timestamp(1),
-    };
-    let Outcome::Registered { session } = state.apply(&register.into()).unwrap() else { panic!() };
-    let create = CreateStream {
-        name: StreamName::parse("a").unwrap(),
-        kind: StreamKind::Stream,
-        content_type: String::new(),
-        expiry: Expiry::Never,
-        retention: Retention::default(),
-        arguments: Vec::new(),
-        parent: None,
-        initialising: false,
-        at: Timestamp(1),
-        open: Some(session),
-    };
-    let Outcome::Created { stream, .. } = state.apply(&create.into()).unwrap() else { panic!() };
-    (state, session, stream)
-}
 
 fn records(stream: StreamId, epoch: u64, base: u64) -> StreamSection {
     let batch = Batch::single(Bytes::from("x")).unwrap();

@@ -4,49 +4,16 @@
 #![allow(clippy::unwrap_used)]
 
 use bytes::Bytes;
-use kelda_format::command::{CommitObjects, CreateStream, NewObject, RegisterNode, ReserveObjects};
-use kelda_format::rows::{
-    Expiry, FeatureRange, Nonce, ObjectKind, ProducerId, Retention, StreamKind, WalKind,
-};
+use kelda_format::command::{CommitObjects, NewObject, ReserveObjects};
+use kelda_format::rows::{ObjectKind, ProducerId};
 use kelda_format::wal::{ProducerChange, Section, StreamSection};
-use kelda_format::{
-    Batch, Block, ClusterId, Epoch, NodeId, Offset, Outcome, SessionId, StreamId, StreamName, Timestamp,
-};
+use kelda_format::{Batch, Block, Epoch, Offset, Outcome, SessionId, Timestamp};
 use kelda_meta::producers::{ProducerClaim, ProducerTable};
 use kelda_meta::{State, invariants};
 use proptest::prelude::*;
 
 use super::SegmentSummary;
-
-/// A state with one live session that holds one stream.
-fn state() -> (State, SessionId, StreamId) {
-    let mut state = State::new(ClusterId([1; 16]));
-    let register = RegisterNode {
-        node: NodeId(1),
-        nonce: Nonce([1; 16]),
-        address: String::new(),
-        slots: 1,
-        features: FeatureRange { min: 1, max: 1 },
-        wal: WalKind::Local,
-        takeover: None,
-        at: Timestamp(1),
-    };
-    let Outcome::Registered { session } = state.apply(&register.into()).unwrap() else { panic!() };
-    let create = CreateStream {
-        name: StreamName::parse("a").unwrap(),
-        kind: StreamKind::Stream,
-        content_type: String::new(),
-        expiry: Expiry::Never,
-        retention: Retention::default(),
-        arguments: Vec::new(),
-        parent: None,
-        initialising: false,
-        at: Timestamp(1),
-        open: Some(session),
-    };
-    let Outcome::Created { stream, .. } = state.apply(&create.into()).unwrap() else { panic!() };
-    (state, session, stream)
-}
+use crate::held::state;
 
 fn commit(state: &mut State, session: SessionId, number: u64, summary: &SegmentSummary) {
     let reserve = ReserveObjects { session, count: 1, at: Timestamp(2) };
