@@ -1,0 +1,23 @@
+//! What `kelda tail` takes.
+
+use clap::Args;
+
+use super::Reading;
+
+/// Arguments of `kelda tail`.
+#[derive(Debug, Args)]
+pub struct TailArgs {
+    /// The stream's name
+    pub name: String,
+    /// Wait for new records
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Start at the last N records
+    #[arg(short = 'n', long = "lines", default_value_t = 10, value_name = "N")]
+    pub lines: u64,
+    /// Start here instead: first, last, next, an offset, a time (RFC 3339) or a duration back such as 1h
+    #[arg(long, value_name = "POSITION", conflicts_with = "lines")]
+    pub from: Option<String>,
+    #[command(flatten)]
+    pub reading: Reading,
+}
