@@ -166,3 +166,19 @@ async fn ten_thousand_records_in_one_request() {
     assert_eq!(node.get("/s").await.text(), meant);
     assert_eq!(node.get("/s?tail=2").await.text(), "9998,9999,");
 }
+
+#[tokio::test]
+async fn a_page_that_is_sent_in_pieces_comes_whole() {
+    let node = TestNode::start().await;
+    node.create("/s", "application/octet-stream").await;
+    let records: Vec<Record> = (0..1024).map(|_| Record::new(vec![b'x'; 1024])).collect();
+    let body = encode_write(&Batch::from_records(&records).unwrap()).concat();
+    for _ in 0..12 {
+        let reply = node.send("POST", "/s", &[("content-type", BINARY)], body.clone()).await;
+        assert_eq!(reply.status, 204, "{}", reply.text());
+    }
+    let reply = node.send("GET", "/s?offset=0&bytes=16777216", &[("accept", BINARY)], "").await;
+    let all = frames(&reply.body);
+    assert_eq!(all.len() as u64, reply.offset("stream-next-offset"));
+    assert!(all.iter().zip(0..).all(|(stored, offset)| stored.offset.0 == offset), "in order, each once");
+}

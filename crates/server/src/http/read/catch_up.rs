@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, Response, StatusCode, header};
 use kelda_format::ids::Offset;
 use kelda_service::StreamInfo;
 
-use super::{Page, Reading, encode, flow, page_limits};
+use super::{Page, Reading, flow, page_limits};
 use crate::http::query::{ReadQuery, Start};
 use crate::http::refusal::Refusal;
 use crate::http::{describe, etag};
@@ -54,10 +54,11 @@ pub(super) async fn answer(
 
 /// A reply of status 200 whose body is the page.
 pub(super) fn with_page(reading: &Reading, page: Page, mut headers: HeaderMap) -> Response<Body> {
-    if let Some(length) = encode::length(reading.form, reading.json, &page.blocks) {
+    let (body, length) = flow::body(reading, page);
+    if let Some(length) = length {
         headers.insert(header::CONTENT_LENGTH, length.into());
     }
-    let mut response = Response::new(flow::body(reading, page));
+    let mut response = Response::new(body);
     *response.headers_mut() = headers;
     response
 }

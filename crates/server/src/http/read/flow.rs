@@ -19,9 +19,10 @@ use kelda_format::block::Block;
 use kelda_format::ids::Offset;
 use kelda_service::ReadLimit;
 
-use super::encode::Encoder;
+use super::encode::{self, Encoder};
 use super::{Page, Reading};
 use crate::http::budget::Hold;
+use crate::http::form::Form;
 use crate::http::refusal::Refusal;
 use crate::net::Pulse;
 
@@ -38,10 +39,12 @@ const DIRECT: usize = 4 << 10;
 /// Bytes of a record from which on its page is held whole.
 const LARGE_RECORD: u64 = 64 << 10;
 
-/// The body of a reply that carries a page.
-pub(super) fn body(reading: &Reading, mut page: Page) -> Body {
+/// The body of a reply that carries a page, and its length where that is known before. A page that is read again piece by
+/// piece has more binary frames than blocks, one for each piece of a block, so its length is not.
+pub(super) fn body(reading: &Reading, mut page: Page) -> (Body, Option<u64>) {
     let mut encoder = Encoder::new(reading.form, reading.json);
     let (pulse, end) = (reading.pulse.clone(), page.next);
+    let length = encode::length(reading.form, reading.json, &page.blocks);
     let (at, whole, hold) = match keep(reading, &mut page) {
         Keep::Whole(hold) => {
             encoder.push(page.blocks);
@@ -54,7 +57,8 @@ pub(super) fn body(reading: &Reading, mut page: Page) -> Body {
         let frame = reply.frame().await.transpose()?;
         Some((frame, reply))
     });
-    paced(pulse, if whole { WHOLE_FRAME } else { FRAME }, frames.boxed())
+    let length = length.filter(|_| whole || reading.form != Form::Binary);
+    (paced(pulse, if whole { WHOLE_FRAME } else { FRAME }, frames.boxed()), length)
 }
 
 /// What of a page stays in memory.
