@@ -13,6 +13,7 @@ mod timer;
 pub use append::{Appended, Appender, encode_bodies};
 pub use error::{Error, Problem};
 pub use kelda_format::limits;
+pub use kelda_format::records::{CONTENT_TYPE, FrameWalk};
 pub use kelda_format::{Record, StoredRecord};
 pub use read::{ReadOptions, Reader, Start};
-pub use stream::{CreateOptions, Kelda, Listing, StreamHead};
+pub use stream::{CreateOptions, Kelda, Listing, StreamHead, path};

@@ -133,7 +133,8 @@ impl Kelda {
 }
 
 /// The path of a stream: each segment escaped, the slashes kept.
-pub(crate) fn path(name: &str) -> String {
+#[must_use]
+pub fn path(name: &str) -> String {
     let mut path = String::with_capacity(name.len() + 1);
     for segment in name.split('/') {
         path.push('/');

@@ -5,11 +5,13 @@
 //! compression is HTTP's business).
 
 mod frame;
+mod walk;
 
 use bytes::Bytes;
 
 pub use frame::FRAME_HEADER_BYTES;
 use frame::{Header, Kind};
+pub use walk::FrameWalk;
 
 use crate::batch::Batch;
 use crate::block::Block;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use kelda_format::limits::MAX_BATCH_RECORDS;
-use kelda_format::records::{self, FRAME_HEADER_BYTES, Frame, RecordsError};
+use kelda_format::records::{self, FRAME_HEADER_BYTES, Frame, FrameWalk, RecordsError};
 use kelda_format::wire::crc;
 use kelda_format::{LimitError, Offset};
 
@@ -130,4 +130,36 @@ fn the_example_of_the_documentation_is_right() {
     let bytes: Vec<u8> = hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
     let batch = records::decode_write(&bytes.into()).unwrap();
     assert_eq!(batch.records().collect::<Vec<_>>(), [kelda_format::Record::new("hi")]);
+}
+
+#[test]
+fn a_walk_counts_what_the_frames_hold_in_pieces_of_any_size() {
+    let whole = samples::read_frames();
+    let all: Vec<_> = {
+        let bytes = Bytes::from(whole.clone());
+        let (first, next) = Frame::decode(&bytes, 0).unwrap().unwrap();
+        let (second, _) = Frame::decode(&bytes, next).unwrap().unwrap();
+        first.records().chain(second.records()).collect()
+    };
+    let bodies: usize = all.iter().map(|stored| stored.record.body.len()).sum();
+    for size in 1..=whole.len() {
+        let mut walk = FrameWalk::default();
+        whole.chunks(size).for_each(|piece| walk.feed(piece).unwrap());
+        let found = (walk.records(), walk.body_bytes(), walk.is_whole());
+        assert_eq!(found, (all.len() as u64, bodies as u64, true), "pieces of {size}");
+    }
+}
+
+#[test]
+fn a_walk_sees_cuts_gaps_and_other_frames() {
+    let whole = samples::read_frames();
+    for cut in [1, FRAME_HEADER_BYTES - 1, FRAME_HEADER_BYTES, whole.len() - 1] {
+        let mut walk = FrameWalk::default();
+        walk.feed(&whole[..cut]).unwrap();
+        assert!(!walk.is_whole(), "cut after {cut}");
+    }
+    let mut twice = FrameWalk::default();
+    twice.feed(&whole).unwrap();
+    assert!(twice.feed(&whole).is_err(), "the offsets go back");
+    assert!(FrameWalk::default().feed(&samples::write_frame()).is_err(), "a frame of a write");
 }
