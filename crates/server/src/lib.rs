@@ -13,4 +13,4 @@ pub mod node;
 mod serve;
 pub mod time;
 
-pub use serve::{ServeArgs, serve};
+pub use serve::{ServeArgs, runtime, serve};

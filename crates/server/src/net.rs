@@ -9,6 +9,7 @@ mod alarm;
 mod bind;
 mod connection;
 mod executor;
+pub mod noop;
 mod pulse;
 mod watched;
 

@@ -73,8 +73,7 @@ pub fn serve(args: ServeArgs) -> ExitCode {
     if let Err(error) = kelda_env::raise_open_files_limit() {
         tracing::warn!(%error, "the limit on open files stays low; connections may be refused");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("kelda").build();
-    match runtime {
+    match runtime() {
         Ok(runtime) => {
             let code = runtime.block_on(run(loaded.settings));
             // Everything that matters is closed; what still blocks on the disk must not hold up the exit.
@@ -83,6 +82,14 @@ pub fn serve(args: ServeArgs) -> ExitCode {
         }
         Err(error) => complain(&format!("no event loop: {error}"), 1),
     }
+}
+
+/// The event loop of a node, which a measurement of one has to use too.
+///
+/// # Errors
+/// The system gives no threads or no descriptors.
+pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("kelda").build()
 }
 
 /// Everything but the flags.

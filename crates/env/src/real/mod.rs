@@ -16,6 +16,6 @@ mod tasks;
 pub use clock::RealClock;
 pub use disk::RealDisk;
 pub use local_store::LocalStore;
-pub use process::raise_open_files_limit;
+pub use process::{processor_time, raise_open_files_limit};
 pub use random::RealRandom;
 pub use tasks::RealTasks;
