@@ -53,6 +53,8 @@ pub struct Endpoint {
 pub enum Verb {
     /// Run a node
     Serve(Box<kelda_server::ServeArgs>),
+    /// Measure a server, or the machine under it
+    Bench(Box<crate::bench::args::BenchArgs>),
     /// Create a stream (no error when it exists with the same configuration)
     Create(CreateArgs),
     /// Append lines of standard input or of files

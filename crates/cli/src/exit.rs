@@ -30,6 +30,11 @@ impl Failure {
         Failure::Failed(message.into(), FAILED)
     }
 
+    /// The command line asks for what cannot be.
+    pub fn usage(message: impl Into<String>) -> Failure {
+        Failure::Failed(message.into(), USAGE)
+    }
+
     /// The stream that the command needs does not exist.
     pub fn not_found(message: impl Into<String>) -> Failure {
         Failure::Failed(message.into(), NOT_FOUND)

@@ -3,6 +3,7 @@
 
 mod append;
 mod args;
+mod bench;
 mod exit;
 mod files;
 mod output;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.verb {
         Verb::Serve(args) => return serve(*args),
+        Verb::Bench(args) => bench::run(&cli.endpoint.endpoint, &args),
         verb => runtime().and_then(|runtime| runtime.block_on(run(&cli.endpoint, verb))),
     };
     match result {
@@ -38,7 +40,7 @@ async fn run(endpoint: &args::Endpoint, verb: Verb) -> Result<(), exit::Failure>
         Verb::Head(args) => streams::head(&kelda, args).await,
         Verb::Seal(args) => streams::seal(&kelda, args).await,
         Verb::Delete(args) => streams::delete(&kelda, args).await,
-        Verb::Serve(_) => unreachable!("main handles serve"),
+        Verb::Serve(_) | Verb::Bench(_) => unreachable!("main handles these"),
     }
 }
 

@@ -18,7 +18,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "kelda-server",
         &["kelda-format", "kelda-meta", "kelda-env", "kelda-metalog", "kelda-engine", "kelda-service"],
     ),
-    ("kelda", &["kelda-server", "kelda-client"]),
+    ("kelda", &["kelda-env", "kelda-server", "kelda-client"]),
 ];
 
 /// Crates that hold no `async fn`, and what they may not depend on.

@@ -1,0 +1,52 @@
+//! `kelda bench`: owns how a measurement is started, reported and cleaned up after. Guarantees that the streams it made
+//! are deleted at the end, failed or not, unless told to keep them. Never touches a stream of anybody else but by reading.
+
+mod append;
+pub mod args;
+mod chart;
+mod connection;
+mod fanout;
+mod latency;
+mod limits;
+mod live;
+mod load;
+mod output;
+mod payload;
+mod ratio;
+mod read;
+mod report;
+mod size;
+mod sse;
+mod streams;
+mod suite;
+mod tail;
+mod world;
+
+use crate::exit::Failure;
+use args::{BenchArgs, Workload};
+use report::Report;
+use world::World;
+
+/// Runs one workload on an event loop of its own and gives out what it measured.
+pub fn run(endpoint: &str, args: &BenchArgs) -> Result<(), Failure> {
+    // A connection for each of thousands of readers needs more descriptors than a shell gives. Where the system
+    // refuses, opening the connection says so.
+    let _ = kelda_env::raise_open_files_limit();
+    let runtime = kelda_server::runtime();
+    let runtime = runtime.map_err(|error| Failure::local(format!("no event loop: {error}")))?;
+    let report = runtime.block_on(measure(endpoint, &args.workload));
+    runtime.shutdown_background();
+    output::give_out(&report?, args)
+}
+
+async fn measure(endpoint: &str, workload: &Workload) -> Result<Report, Failure> {
+    let world = World::new();
+    match workload {
+        Workload::Append(args) => append::run(&world, endpoint, args).await,
+        Workload::Read(args) => read::run(&world, endpoint, args).await,
+        Workload::Tail(args) => tail::run(&world, endpoint, args).await,
+        Workload::Fanout(args) => fanout::run(&world, endpoint, args).await,
+        Workload::Limits(args) => limits::run(&world, args).await,
+        Workload::Suite(args) => suite::run(&world, endpoint, args).await,
+    }
+}

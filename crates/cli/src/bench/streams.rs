@@ -1,0 +1,78 @@
+//! The streams of a measurement: owns their names and their end. Guarantees fresh names, and that all are deleted however
+//! the measurement ended. Never deletes what it did not create.
+
+use std::future::Future;
+
+use hyper::Uri;
+use kelda_client::{CreateOptions, Kelda, path};
+use kelda_env::Random;
+
+use crate::exit::Failure;
+
+/// Streams that were created for a measurement.
+pub struct Streams {
+    kelda: Kelda,
+    names: Vec<String>,
+    keep: bool,
+}
+
+impl Streams {
+    /// Creates `count` streams that share a random prefix.
+    pub async fn create(
+        endpoint: &str,
+        random: &dyn Random,
+        count: u32,
+        content_type: &str,
+        keep: bool,
+    ) -> Result<Streams, Failure> {
+        let prefix = format!("bench/{:016x}", random.next_u64());
+        let mut streams = Streams { kelda: Kelda::connect(endpoint)?, names: Vec::new(), keep };
+        let options =
+            CreateOptions { content_type: Some(content_type.to_owned()), ..CreateOptions::default() };
+        for number in 0..count {
+            let name = format!("{prefix}/{number}");
+            match streams.kelda.create(&name, &options).await {
+                Ok(_) => streams.names.push(name),
+                Err(error) => {
+                    streams.remove().await?;
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(streams)
+    }
+
+    /// Where requests to them go.
+    pub fn paths(&self) -> Result<Vec<Uri>, Failure> {
+        self.names.iter().map(|name| uri(&path(name))).collect()
+    }
+
+    /// Waits for a measurement with them, then deletes them; its failure goes before that of the deletion.
+    pub async fn during<T>(self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        let result = work.await;
+        let removed = self.remove().await;
+        let value = result?;
+        removed.map(|()| value)
+    }
+
+    async fn remove(self) -> Result<(), Failure> {
+        if self.keep {
+            for name in &self.names {
+                eprintln!("kelda: {name} is kept");
+            }
+            return Ok(());
+        }
+        let mut first = Ok(());
+        for name in &self.names {
+            if let Err(error) = self.kelda.delete(name).await {
+                first = first.and(Err(error.into()));
+            }
+        }
+        first
+    }
+}
+
+/// A path with its query, for a request.
+pub fn uri(text: &str) -> Result<Uri, Failure> {
+    text.parse().map_err(|error| Failure::local(format!("{text:?} cannot be asked for: {error}")))
+}

@@ -1,0 +1,192 @@
+//! `kelda bench` against a real node: every workload in its smallest size, and what its JSON says.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::node::{KELDA, Node};
+
+struct Bench {
+    directory: tempfile::TempDir,
+    node: Node,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let directory = tempfile::tempdir().unwrap();
+        let node = Node::start(&directory.path().join("data"));
+        Bench { directory, node }
+    }
+
+    /// Runs a workload and gives its JSON.
+    fn run(&self, args: &[&str]) -> Value {
+        let output = self.node.run(&[&["bench"], args, &["--json", "-"]].concat());
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    fn streams(&self) -> String {
+        String::from_utf8(self.node.run(&["ls"]).stdout).unwrap()
+    }
+}
+
+/// The measurement of a result with one.
+fn only(report: &Value) -> &Value {
+    let [measured] = &report["measurements"].as_array().unwrap()[..] else { panic!("{report}") };
+    check(measured);
+    measured
+}
+
+/// Checks what has to hold of every measurement.
+fn check(measured: &Value) {
+    for field in ["name", "seconds", "requests", "records", "bytes", "errors", "client_cpu"] {
+        assert!(measured.get(field).is_some(), "{field}: {measured}");
+    }
+    assert!(measured["seconds"].as_f64().unwrap() > 0.0, "{measured}");
+    for rate in ["requests_per_second", "records_per_second", "mib_per_second"] {
+        assert!(measured[rate].as_f64().unwrap() >= 0.0, "{measured}");
+    }
+    for (of, latency) in measured["latency_ms"].as_object().unwrap() {
+        let order =
+            ["min", "p50", "p90", "p99", "p99.9", "max"].map(|field| latency[field].as_f64().unwrap());
+        assert!(order.is_sorted() && order[0] > 0.0, "{of}: {latency}");
+        assert!(latency["count"].as_u64().unwrap() > 0, "{of}: {latency}");
+    }
+}
+
+fn latencies(measured: &Value, of: &str) -> u64 {
+    measured["latency_ms"][of]["count"].as_u64().unwrap()
+}
+
+#[test]
+fn appends_are_counted_in_every_form_and_their_streams_go() {
+    let bench = Bench::new();
+    let small = ["append", "--record-bytes", "100", "--warm-up", "10ms", "--in-flight", "3"];
+    let forms: [(&[&str], u64, u64); 4] = [
+        (&["--records", "50", "--streams", "2"], 50, 1),
+        (&["--records", "40", "--batch", "8", "--form", "json"], 5, 8),
+        (&["--bytes", "3200", "--batch", "8"], 4, 8),
+        (&["--records", "9", "--batch", "8"], 2, 8),
+    ];
+    for (args, requests, batch) in forms {
+        let report = bench.run(&[&small[..], args].concat());
+        let measured = only(&report);
+        assert_eq!(report["workload"], "append");
+        let counts =
+            ["requests", "records", "bytes", "errors"].map(|field| measured[field].as_u64().unwrap());
+        assert_eq!(counts, [requests, requests * batch, requests * batch * 100, 0], "{args:?}");
+        assert_eq!(latencies(measured, "ack"), requests);
+        assert!(measured["client_cpu"]["seconds"].as_f64().unwrap() > 0.0, "{measured}");
+    }
+    assert_eq!(bench.streams(), "", "streams are deleted");
+    let report = bench.run(&["append", "--duration", "50ms", "--rate", "100", "--warm-up", "0s", "--keep"]);
+    let requests = only(&report)["requests"].as_u64().unwrap();
+    assert_eq!(requests, 5, "every 10 ms one");
+    let kept = bench.streams();
+    let head = bench.node.run(&["head", "--json", kept.trim()]);
+    let head: Value = serde_json::from_slice(&head.stdout).unwrap();
+    assert_eq!(head["next_offset"], requests.to_string(), "what was counted is there, and nothing else");
+}
+
+#[test]
+fn reads_get_everything_in_every_form() {
+    let bench = Bench::new();
+    for form in ["raw", "binary", "json"] {
+        let args = ["read", "--bytes", "3MiB", "--page", "1MiB", "--readers", "2", "--form", form];
+        let report = bench.run(&args);
+        let measured = only(&report);
+        assert_eq!(measured["records"], 2 * 3072, "{form}");
+        assert_eq!(measured["bytes"], 2 * (3 << 20), "{form}");
+        assert!(measured["requests"].as_u64().unwrap() >= 6, "{form}: pages of 1 MiB");
+    }
+    assert_eq!(bench.streams(), "");
+    bench.node.run(&["bench", "append", "--records", "30", "--batch", "10", "--warm-up", "0s", "--keep"]);
+    let kept = bench.streams();
+    let report = bench.run(&["read", "--stream", kept.trim(), "--form", "binary"]);
+    assert_eq!(only(&report)["records"], 30);
+    assert_eq!(bench.streams(), kept, "a stream that was there stays there");
+}
+
+#[test]
+fn every_record_reaches_every_waiting_reader() {
+    let bench = Bench::new();
+    let short = ["--duration", "300ms", "--warm-up", "50ms", "--rate", "100", "--record-bytes", "64"];
+    for via in ["sse", "long-poll"] {
+        for (workload, readers) in [(&["tail"][..], 1), (&["fanout", "--readers", "7"], 7)] {
+            let report = bench.run(&[workload, &short, &["--via", via]].concat());
+            let measured = only(&report);
+            assert_eq!(measured["records"], 30, "{via}: every 10 ms one");
+            assert_eq!(measured["deliveries"], 30 * readers, "{via}");
+            assert_eq!(latencies(measured, "ack"), 30);
+            assert_eq!(latencies(measured, "delivery"), 30 * readers, "{via}");
+            assert!(measured["deliveries_per_second"].as_f64().unwrap() > 0.0);
+        }
+    }
+    assert_eq!(bench.streams(), "");
+}
+
+#[test]
+fn limits_need_no_server_and_leave_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, json) = (directory.path().join("data"), directory.path().join("limits.json"));
+    let args = ["bench", "limits", "--seconds", "50ms", "--max-bytes", "3MiB", "--data-dir"];
+    let output =
+        std::process::Command::new(KELDA).args(args).arg(&data).arg("--json").arg(&json).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(report["endpoint"], Value::Null);
+    let measured = report["measurements"].as_array().unwrap();
+    assert_eq!(measured.len(), 7);
+    measured.iter().for_each(check);
+    for (index, bytes) in [4 << 10, 256 << 10, 1 << 20].into_iter().enumerate() {
+        let writes = latencies(&measured[index], "write");
+        assert_eq!(measured[index]["bytes"], writes * bytes);
+        assert!(writes * bytes <= 3 << 20, "the cap holds");
+    }
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("loopback TCP") && table.contains("no-op POST 1 KiB, 256 in flight"), "{table}");
+    assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0, "the file is removed");
+}
+
+#[test]
+fn the_suite_compares_and_draws() {
+    let bench = Bench::new();
+    let chart = |name: &str| bench.directory.path().join(name);
+    let data = bench.directory.path().join("data");
+    let (data, html) = (data.to_str().unwrap().to_owned(), chart("suite.html"));
+    let args =
+        ["suite", "--quick", "--bytes", "2MiB", "--data-dir", &data, "--chart", html.to_str().unwrap()];
+    let report = bench.run(&args);
+    assert_eq!(report["ratios"].as_array().unwrap().len(), 9);
+    assert_eq!(report["measurements"].as_array().unwrap().len(), 7 + 8);
+    for ratio in report["ratios"].as_array().unwrap() {
+        assert!(ratio["value"].as_f64().unwrap() > 0.0 && ratio["met"].is_boolean(), "{ratio}");
+    }
+    let page = std::fs::read_to_string(html).unwrap();
+    assert!(page.contains("<table>") && page.contains("<svg") && page.contains("64 streams"), "{page}");
+    let picture = chart("append.svg");
+    let args = ["append", "--records", "3", "--warm-up", "0s", "--chart", picture.to_str().unwrap()];
+    bench.run(&args);
+    assert!(std::fs::read_to_string(picture).unwrap().starts_with("<svg"));
+    assert_eq!(bench.streams(), "");
+}
+
+#[test]
+fn what_cannot_be_measured_is_said() {
+    let failed = |args: &[&str]| {
+        let output = std::process::Command::new(KELDA).arg("bench").args(args).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, error) = failed(&["append", "--batch", "2", "--form", "raw"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("--form raw has one record"), "{error}");
+    let (code, error) = failed(&["--endpoint", "http://127.0.0.1:1", "append", "--records", "1"]);
+    assert_eq!(code, Some(5), "{error}");
+    let (code, error) = failed(&["append", "--records", "1", "--bytes", "1"]);
+    assert_eq!(code, Some(2), "{error}");
+    let (code, error) = failed(&["append", "--chart", "x.png"]);
+    assert!(code == Some(2) && error.contains("does not end in .svg or .html"), "{error}");
+    assert!(!Path::new("x.png").exists());
+    let bench = Bench::new();
+    let missing = bench.node.command(&["bench", "read", "--stream", "no/such"]).output().unwrap();
+    assert_eq!(missing.status.code(), Some(3));
+}
