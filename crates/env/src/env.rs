@@ -42,6 +42,23 @@ impl Env {
         })
     }
 
+    /// The real world, with the existing directory `root` as a data directory of which nothing can be changed.
+    ///
+    /// # Errors
+    /// As [`RealDisk::open_read_only`].
+    ///
+    /// # Panics
+    /// As [`Env::real`].
+    pub fn real_read_only(root: &Path) -> Result<Env, DiskError> {
+        let disk = Arc::new(RealDisk::open_read_only(root)?);
+        Ok(Env {
+            clock: Arc::new(RealClock::new()),
+            random: Arc::new(RealRandom),
+            tasks: Arc::new(RealTasks::current()),
+            disk,
+        })
+    }
+
     /// The same world with another disk, for example one that injects faults.
     #[must_use]
     pub fn with_disk(&self, disk: Arc<dyn Disk>) -> Env {

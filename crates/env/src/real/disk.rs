@@ -24,6 +24,7 @@ const HOLDER_BYTES: u64 = 256;
 /// A directory of the host's file system.
 pub struct RealDisk {
     root: PathBuf,
+    read_only: bool,
 }
 
 impl RealDisk {
@@ -43,7 +44,22 @@ impl RealDisk {
         if !root.is_dir() {
             return Err(failed(io::Error::from(io::ErrorKind::NotADirectory)));
         }
-        Ok(RealDisk { root })
+        Ok(RealDisk { root, read_only: false })
+    }
+
+    /// The existing directory `root` as a disk of which nothing can be changed: whatever would is refused as `ReadOnly`. Its
+    /// locks need no right to write and leave the lock file as it is.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such directory; `Other` when it is something else.
+    pub fn open_read_only(root: &Path) -> Result<RealDisk, DiskError> {
+        let name = root.display().to_string();
+        let failed = |error| DiskError::from_io(&name, DiskOp::Open, error);
+        let root = root.canonicalize().map_err(failed)?;
+        if !root.is_dir() {
+            return Err(failed(io::Error::from(io::ErrorKind::NotADirectory)));
+        }
+        Ok(RealDisk { root, read_only: true })
     }
 
     /// The directory that is the root.
@@ -62,7 +78,16 @@ impl RealDisk {
         }
     }
 
+    fn writable(&self, path: &str, op: DiskOp) -> Result<(), DiskError> {
+        if !self.read_only {
+            return Ok(());
+        }
+        let detail = "it was opened for reading only".to_owned();
+        Err(DiskError::ReadOnly { path: path.to_owned(), op, detail })
+    }
+
     fn create_file(&self, path: &str) -> Result<(File, PathBuf), DiskError> {
+        self.writable(path, DiskOp::Create)?;
         let full = self.resolve(path, DiskOp::Create)?;
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&full);
         Ok((file.map_err(|error| DiskError::from_io(path, DiskOp::Create, error))?, full))
@@ -119,6 +144,9 @@ impl Disk for RealDisk {
     }
 
     async fn open(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn DiskFile>, DiskError> {
+        if mode == OpenMode::ReadWrite {
+            self.writable(path, DiskOp::Open)?;
+        }
         let full = self.resolve(path, DiskOp::Open)?;
         let file = OpenOptions::new().read(true).write(mode == OpenMode::ReadWrite).open(full);
         let file = file.map_err(|error| DiskError::from_io(path, DiskOp::Open, error))?;
@@ -137,21 +165,25 @@ impl Disk for RealDisk {
     }
 
     async fn remove(&self, path: &str) -> Result<(), DiskError> {
+        self.writable(path, DiskOp::Remove)?;
         let full = self.resolve(path, DiskOp::Remove)?;
         std::fs::remove_file(full).map_err(|error| DiskError::from_io(path, DiskOp::Remove, error))
     }
 
     async fn remove_dir(&self, path: &str) -> Result<(), DiskError> {
+        self.writable(path, DiskOp::Remove)?;
         let full = self.resolve(path, DiskOp::Remove)?;
         std::fs::remove_dir(full).map_err(|error| DiskError::from_io(path, DiskOp::Remove, error))
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<(), DiskError> {
+        self.writable(from, DiskOp::Rename)?;
         let (full, target) = (self.resolve(from, DiskOp::Rename)?, self.resolve(to, DiskOp::Rename)?);
         std::fs::rename(full, target).map_err(|error| DiskError::from_io(from, DiskOp::Rename, error))
     }
 
     async fn link(&self, from: &str, to: &str) -> Result<(), DiskError> {
+        self.writable(from, DiskOp::Link)?;
         let (full, target) = (self.resolve(from, DiskOp::Link)?, self.resolve(to, DiskOp::Link)?);
         std::fs::hard_link(full, target).map_err(|error| {
             let path = if error.kind() == io::ErrorKind::AlreadyExists { to } else { from };
@@ -164,6 +196,7 @@ impl Disk for RealDisk {
     }
 
     async fn create_dir_all(&self, path: &str) -> Result<(), DiskError> {
+        self.writable(path, DiskOp::CreateDir)?;
         let full = self.resolve(path, DiskOp::CreateDir)?;
         std::fs::create_dir_all(full).map_err(|error| DiskError::from_io(path, DiskOp::CreateDir, error))?;
         // Every level, not just those that were missing: an earlier process may have died between making and syncing one.
@@ -190,7 +223,8 @@ impl Disk for RealDisk {
     async fn lock(&self, path: &str) -> Result<LockGuard, DiskError> {
         let failed = |error| DiskError::from_io(path, DiskOp::Lock, error);
         let full = self.resolve(path, DiskOp::Lock)?;
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(full);
+        let writable = !self.read_only;
+        let file = OpenOptions::new().read(true).write(writable).create(writable).truncate(false).open(full);
         let mut file = file.map_err(failed)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
@@ -199,8 +233,10 @@ impl Disk for RealDisk {
             }
             Err(error) => return Err(failed(error.into())),
         }
-        // Only for the error that another process shows; the lock holds without it.
-        let _ = file.set_len(0).and_then(|()| write!(file, "process {}", std::process::id()));
+        if writable {
+            // Only for the error that another process shows; the lock holds without it.
+            let _ = file.set_len(0).and_then(|()| write!(file, "process {}", std::process::id()));
+        }
         Ok(LockGuard::new(file))
     }
 

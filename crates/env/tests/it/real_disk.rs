@@ -58,6 +58,44 @@ async fn the_root_is_made() {
     assert!(RealDisk::open(&dir.path().join("plain")).is_err());
 }
 
+#[tokio::test]
+async fn a_disk_for_reading_only_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(RealDisk::open_read_only(&dir.path().join("none")).err().unwrap().is_not_found());
+    assert!(!dir.path().join("none").exists());
+    std::fs::write(dir.path().join("file"), "text").unwrap();
+    assert!(RealDisk::open_read_only(&dir.path().join("file")).is_err());
+    let disk = RealDisk::open_read_only(dir.path()).unwrap();
+    assert!(disk.lock("lock").await.err().unwrap().is_not_found(), "no lock file is made");
+    assert_eq!(disk.read("file").await.unwrap(), "text");
+    let file = disk.open("file", OpenMode::Read).await.unwrap();
+    assert!(file.write_at(&[Bytes::from_static(b"x")], 0).await.is_err());
+    assert!(file.set_len(0).await.is_err());
+    let refused = [
+        disk.create("new").await.err(),
+        disk.create_preallocated("new", 10).await.err(),
+        disk.open("file", OpenMode::ReadWrite).await.err(),
+        disk.remove("file").await.err(),
+        disk.remove_dir("file").await.err(),
+        disk.rename("file", "new").await.err(),
+        disk.link("file", "new").await.err(),
+        disk.create_dir_all("dir/below").await.err(),
+    ];
+    for error in refused {
+        assert!(matches!(error, Some(DiskError::ReadOnly { .. })), "{error:?}");
+    }
+    std::fs::write(dir.path().join("lock"), "process 1").unwrap();
+    let held = disk.lock("lock").await.unwrap();
+    let other = RealDisk::open(dir.path()).unwrap();
+    assert!(
+        matches!(other.lock("lock").await.err(), Some(DiskError::Locked { .. })),
+        "the lock is a real one"
+    );
+    drop(held);
+    assert_eq!(disk.read("lock").await.unwrap(), "process 1");
+    assert_eq!(disk.read_dir("").await.unwrap(), ["file", "lock"]);
+}
+
 /// Not a test by itself: the process that `another_process_is_seen` starts.
 #[test]
 fn lock_holder() {
