@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::config::{EngineConfig, Identity};
+use crate::damage::DamageLog;
 use crate::error::{ShutdownError, StartError};
 use crate::health::{Health, HealthCell};
 use crate::objects::{ObjectReader, ObjectReaderConfig};
@@ -61,8 +62,17 @@ impl Engine {
             ObjectReader::new(Arc::clone(&store), ObjectReaderConfig::within(config.object_cache_bytes));
         let health = HealthCell::new(Health::Recovering { segments_left: 0, bytes_left: 0 });
         let waiters = Waiters::default();
-        let shared =
-            Arc::new(Shared { env: env.clone(), meta, store, config, identity, health, objects, waiters });
+        let shared = Arc::new(Shared {
+            env: env.clone(),
+            meta,
+            store,
+            config,
+            identity,
+            health,
+            objects,
+            waiters,
+            damage: DamageLog::default(),
+        });
         let (started, first) = oneshot::channel();
         // Recovery reads and writes files: that, as all supervision, runs where it may block.
         let handle = env.tasks.spawn_thread("kelda-engine", Box::pin(supervise(shared, started)));

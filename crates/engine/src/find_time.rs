@@ -6,7 +6,7 @@ use kelda_format::{Offset, StreamId, Timestamp};
 use crate::cache::FoundTime;
 use crate::engine::{Engine, Running};
 use crate::error::ReadError;
-use crate::read::{LOOKS, judge, tail_unknown};
+use crate::read::{LOOKS, tail_unknown};
 
 impl Engine {
     /// The first record at or after a time; the tail when there is none.
@@ -30,7 +30,7 @@ impl Engine {
                 Ok(Some(offset)) => return Ok(offset),
                 Ok(None) => {}
                 Err(error) => {
-                    missing = Some(judge(error, missing, stream, bounds.start)?);
+                    missing = Some(shared.judge(error, missing, stream, bounds.start)?);
                     continue;
                 }
             }

@@ -6,8 +6,10 @@
 
 mod bounds;
 mod cache;
+pub mod check;
 mod config;
 mod cut;
+mod damage;
 mod engine;
 mod error;
 mod find_time;

@@ -10,6 +10,7 @@ use crate::cut::Cut;
 use crate::engine::{Engine, Running};
 use crate::error::ReadError;
 use crate::objects::ObjectError;
+use crate::session::Shared;
 use crate::types::{Chunk, ReadLimit};
 
 /// Looks at cache and view before a read gives up: each repeat means that the stream changed hands or an object
@@ -64,10 +65,12 @@ impl Engine {
             }
             match shared.objects.read(&view, stream, from, &limit).await {
                 Ok(blocks) if blocks.is_empty() && wants_any(from, &limit) => {
-                    return Err(unheld(stream, from));
+                    let error = unheld(stream, from);
+                    shared.damage.report(stream, from, &error);
+                    return Err(error);
                 }
                 Ok(blocks) => return bounds.answer(from, blocks),
-                Err(error) => missing = Some(judge(error, missing, stream, from)?),
+                Err(error) => missing = Some(shared.judge(error, missing, stream, from)?),
             }
         }
         Err(ReadError::Unavailable(format!("stream {stream} changes faster than it can be read")))
@@ -122,9 +125,21 @@ fn wants_any(from: Offset, limit: &ReadLimit) -> bool {
     limit.max_records > 0 && limit.until.is_none_or(|until| from < until)
 }
 
-/// What a failed read of objects means: try again with a newer view and remember which object was missing, or an
-/// error.
-pub(crate) fn judge(
+impl Shared {
+    /// What a failed read of objects means: try again with a newer view and remember which object was missing, or an
+    /// error. Damage is logged, once an object.
+    pub(crate) fn judge(
+        &self,
+        error: ObjectError,
+        missing: Option<String>,
+        stream: StreamId,
+        from: Offset,
+    ) -> Result<String, ReadError> {
+        judge(error, missing, stream, from).inspect_err(|error| self.damage.report(stream, from, error))
+    }
+}
+
+fn judge(
     error: ObjectError,
     missing: Option<String>,
     stream: StreamId,

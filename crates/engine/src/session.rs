@@ -13,6 +13,7 @@ use kelda_meta::Meta;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::{EngineConfig, Identity};
+use crate::damage::DamageLog;
 use crate::error::AppendError;
 use crate::health::HealthCell;
 use crate::objects::ObjectReader;
@@ -36,6 +37,7 @@ pub(crate) struct Shared {
     pub(crate) health: HealthCell,
     pub(crate) objects: ObjectReader,
     pub(crate) waiters: Waiters,
+    pub(crate) damage: DamageLog,
 }
 
 /// One session.

@@ -220,6 +220,18 @@ impl State {
         self.reservations.values()
     }
 
+    /// Whether an object's id is reserved and the object not committed.
+    #[must_use]
+    pub fn is_reserved(&self, object: ObjectId) -> bool {
+        self.reservations.contains_key(&object)
+    }
+
+    /// Whether an object waits in the destroy queue.
+    #[must_use]
+    pub fn is_to_destroy(&self, object: ObjectId) -> bool {
+        self.destroy.contains_key(&object)
+    }
+
     /// The destroy queue, by object.
     pub fn objects_to_destroy(&self) -> impl Iterator<Item = &DestroyRow> {
         self.destroy.values()

@@ -86,7 +86,12 @@ impl ObjectReader {
             // A page that outlives its request must not keep the rest of it alive.
             let part = if extents.len() > 1 { Bytes::copy_from_slice(&part) } else { part };
             let page = Page::decode(&part, &index.source, source.stream, extent, span.end - span.start)
-                .map_err(|(at, detail)| source.damaged(extent.position + at, detail))?;
+                .map_err(|(at, detail)| {
+                    let Extent { base, end, position, .. } = extent;
+                    let detail =
+                        format!("{detail} (in what holds offsets {base} to {})", end.0.saturating_sub(1));
+                    source.damaged(position + at, detail)
+                })?;
             pages.push(page);
         }
         Ok(pages)

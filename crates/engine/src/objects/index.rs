@@ -14,7 +14,7 @@ const TAIL_BYTES: u64 = 64 << 10;
 
 impl ObjectReader {
     /// The index of an object.
-    pub(super) async fn index(
+    pub(crate) async fn index(
         &self,
         cluster: ClusterId,
         source: &Source,

@@ -27,7 +27,8 @@ use tokio::sync::Semaphore;
 
 pub(crate) use error::ObjectError;
 use load_cache::LoadCache;
-use page::{Page, PageKey};
+pub(crate) use page::Page;
+use page::PageKey;
 
 use crate::cut::Cut;
 use crate::types::ReadLimit;
@@ -75,13 +76,13 @@ pub(crate) struct ObjectReader {
 
 /// The object behind a reference.
 #[derive(Clone, Debug)]
-struct Source {
-    object: ObjectId,
-    key: String,
+pub(crate) struct Source {
+    pub(crate) object: ObjectId,
+    pub(crate) key: String,
     /// Length of the object in bytes.
-    len: u64,
+    pub(crate) len: u64,
     /// The stream under which the object knows the records.
-    stream: StreamId,
+    pub(crate) stream: StreamId,
 }
 
 impl ObjectReader {

@@ -97,7 +97,8 @@ pub(crate) async fn check(shared: &Shared) -> Result<(), StartError> {
     Ok(())
 }
 
-async fn names(disk: &Arc<dyn Disk>, dir: &str) -> Result<Vec<String>, DiskError> {
+/// The names in a directory; none when there is no directory.
+pub(crate) async fn names(disk: &Arc<dyn Disk>, dir: &str) -> Result<Vec<String>, DiskError> {
     match disk.read_dir(dir).await {
         Ok(names) => Ok(names),
         Err(error) if error.is_not_found() => Ok(Vec::new()),

@@ -3,5 +3,6 @@
 //! readable before its object is committed.
 
 pub(crate) mod directory;
+pub(crate) mod log;
 pub(crate) mod plan;
 pub(crate) mod run;

@@ -8,8 +8,12 @@ use kelda_format::wal::{Section, StreamSection};
 use kelda_format::{Offset, SessionId, StreamId};
 use kelda_meta::State;
 
+use crate::error::StartError;
 use crate::upload::plan::SegmentSummary;
 use crate::wal::scan::Placed;
+
+/// How far the records of streams reach, where that is past what a view has.
+pub(crate) type Ends = BTreeMap<StreamId, Offset>;
 
 /// What is left to commit of one segment.
 #[derive(Debug, Default)]
@@ -33,11 +37,30 @@ pub(crate) struct Missing {
     pub(crate) found: Offset,
 }
 
+impl Missing {
+    /// The report of it, as damage of `file`.
+    pub(crate) fn refusal(&self, file: &str) -> StartError {
+        let Missing { position, stream, expected, found } = *self;
+        let detail = format!("stream {stream} goes on at offset {found}, but {expected} has to come next");
+        StartError::Corrupt { file: file.to_owned(), position, detail }
+    }
+}
+
 /// Decides what of the entries of one segment of `session`'s WAL is replayed onto `view`, in which everything before
 /// the segment is committed.
 pub(crate) fn replay(view: &State, session: SessionId, entries: &[Placed]) -> Result<Replay, Missing> {
+    replay_after(view, &mut Ends::new(), session, entries)
+}
+
+/// As [`replay`], for a `view` to which the segments before are not committed: `ends` holds how far they reach, and then
+/// how far this one does.
+pub(crate) fn replay_after(
+    view: &State,
+    ends: &mut Ends,
+    session: SessionId,
+    entries: &[Placed],
+) -> Result<Replay, Missing> {
     let mut replay = Replay::default();
-    let mut ends: BTreeMap<StreamId, Offset> = BTreeMap::new();
     for placed in entries {
         let mut kept: Vec<StreamSection> = Vec::new();
         // Streams whose records in this entry are committed already; what came with them is too.

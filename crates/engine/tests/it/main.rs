@@ -6,6 +6,7 @@ mod back_pressure;
 mod commit;
 mod corruption;
 mod cut_short;
+mod damaged_reads;
 mod disk_full;
 mod lifecycle;
 mod order;
