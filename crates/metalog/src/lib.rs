@@ -5,6 +5,7 @@
 //! that a proposal is answered after the view contains it, and that nothing is deleted because something could
 //! not be read. Never decides what a command means.
 
+mod check;
 mod codec;
 mod config;
 mod driver;
@@ -18,6 +19,7 @@ mod shared;
 pub mod sqlite;
 mod store;
 
+pub use check::{LogCheck, LogProblem, check};
 pub use config::{MAX_BATCH, MetaLogConfig, SNAPSHOT_MIN_ENTRIES};
 pub use health::{Health, Plane};
 pub use memory::MemoryLog;

@@ -9,6 +9,9 @@ mod error;
 mod open;
 mod read;
 mod snapshot;
+mod wal_file;
+
+pub use wal_file::{WAL_HEADER_BYTES, WalFile};
 
 use std::fmt;
 use std::path::Path;
@@ -67,6 +70,20 @@ impl SqliteLog {
             connection: Arc::new(Mutex::new(session)),
             head: Arc::new(watch::Sender::new(0)),
         })
+    }
+
+    /// What SQLite finds wrong with the structure of the file; nothing when it is sound.
+    ///
+    /// # Errors
+    /// As of the port; a page that cannot be read at all is such an error too.
+    pub async fn faults(&self) -> Result<Vec<String>, LogError> {
+        self.with(|session| read::faults(&session.connection)).await?
+    }
+
+    /// The version of the layout of the tables.
+    #[must_use]
+    pub fn layout() -> u32 {
+        open::LAYOUT
     }
 
     async fn with<T: Send + 'static>(

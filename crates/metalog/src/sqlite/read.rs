@@ -58,3 +58,15 @@ fn rows(connection: &Connection, from: u64, limit: usize) -> rusqlite::Result<Ve
     })?;
     rows.collect()
 }
+
+/// The first faults that `PRAGMA integrity_check` names.
+pub(super) fn faults(connection: &Connection) -> Result<Vec<String>, LogError> {
+    let mut check = connection.prepare("PRAGMA integrity_check(20)").map_err(log_error)?;
+    let rows = check.query_map([], |row| row.get::<_, String>(0)).map_err(log_error)?;
+    let mut faults = Vec::new();
+    for fault in rows {
+        faults.push(fault.map_err(log_error)?);
+    }
+    faults.retain(|fault| fault != "ok");
+    Ok(faults)
+}
