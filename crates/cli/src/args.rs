@@ -32,7 +32,8 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such stream, 4 conflict (another \
-configuration, sealed, a stale position), 5 the server is not there or has no room.";
+configuration, sealed, a stale position), 5 the server is not there or has no room, \
+6 data is damaged.";
 
 /// Where the server is.
 #[derive(Debug, Args)]
@@ -71,4 +72,6 @@ pub enum Verb {
     Seal(NameArgs),
     /// Delete streams; their names are free at once
     Delete(DeleteArgs),
+    /// Say what is in the data directory of a stopped node, and what of it is damaged
+    Check(crate::check::CheckArgs),
 }

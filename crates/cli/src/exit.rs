@@ -15,6 +15,9 @@ const CONFLICT: u8 = 4;
 /// The server is not there, or has no room.
 const UNAVAILABLE: u8 = 5;
 
+/// What `check` looked at is damaged.
+const DAMAGED: u8 = 6;
+
 /// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
@@ -38,6 +41,11 @@ impl Failure {
     /// The stream that the command needs does not exist.
     pub fn not_found(message: impl Into<String>) -> Failure {
         Failure::Failed(message.into(), NOT_FOUND)
+    }
+
+    /// Data is not as it must be.
+    pub fn damaged(message: impl Into<String>) -> Failure {
+        Failure::Failed(message.into(), DAMAGED)
     }
 
     /// Prints the message and gives the exit code.

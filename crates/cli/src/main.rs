@@ -4,6 +4,7 @@
 mod append;
 mod args;
 mod bench;
+mod check;
 mod exit;
 mod files;
 mod output;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let result = match cli.verb {
         Verb::Serve(args) => return serve(*args),
         Verb::Bench(args) => bench::run(&cli.endpoint.endpoint, &args),
+        Verb::Check(args) => runtime().and_then(|runtime| runtime.block_on(check::run(args))),
         verb => runtime().and_then(|runtime| runtime.block_on(run(&cli.endpoint, verb))),
     };
     match result {
@@ -40,7 +42,7 @@ async fn run(endpoint: &args::Endpoint, verb: Verb) -> Result<(), exit::Failure>
         Verb::Head(args) => streams::head(&kelda, args).await,
         Verb::Seal(args) => streams::seal(&kelda, args).await,
         Verb::Delete(args) => streams::delete(&kelda, args).await,
-        Verb::Serve(_) | Verb::Bench(_) => unreachable!("main handles these"),
+        Verb::Serve(_) | Verb::Bench(_) | Verb::Check(_) => unreachable!("main handles these"),
     }
 }
 

@@ -5,6 +5,7 @@
 //! the service's.
 
 pub mod admin;
+pub mod check;
 pub mod config;
 pub mod duration;
 pub mod http;

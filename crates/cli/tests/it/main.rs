@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
 
 mod bench;
+mod check;
 mod crash;
 mod golden;
 mod node;

@@ -28,14 +28,16 @@ use crate::net::accept::{self, Front};
 use crate::net::bind;
 
 /// Where the lock of the data directory is.
-const LOCK_FILE: &str = "lock";
+pub(crate) const LOCK_FILE: &str = "lock";
 /// The directory of the metadata, and the file in it.
 const META_DIR: &str = "meta";
-const META_FILE: &str = "meta/log.sqlite";
+pub(crate) const META_FILE: &str = "meta/log.sqlite";
+/// SQLite's own log of what is not in the file yet.
+pub(crate) const META_WAL_FILE: &str = "meta/log.sqlite-wal";
 /// The directory of the write-ahead log, which is the engine's.
-const WAL_DIR: &str = "wal";
+pub(crate) const WAL_DIR: &str = "wal";
 /// The directory of the object store.
-const OBJECTS_DIR: &str = "objects";
+pub(crate) const OBJECTS_DIR: &str = "objects";
 /// Connections that the admin listener serves at once: a few probes and people.
 const MAX_ADMIN_CONNECTIONS: usize = 64;
 
