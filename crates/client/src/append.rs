@@ -5,17 +5,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::Method;
-use kelda_format::BatchBuilder;
+use kelda_format::batch::{Batch, BatchBuilder};
 use kelda_format::header::Headers;
 use kelda_format::records::{self, CONTENT_TYPE};
 
+use crate::backoff::Backoff;
 use crate::error::Error;
 use crate::http::Answer;
 use crate::stream::{Kelda, path};
 use crate::timer;
-
-/// The longest pause between two tries of one batch.
-const MAX_BACKOFF: Duration = Duration::from_secs(2);
 
 /// What an append got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,19 +56,17 @@ impl Appender {
             ("producer-epoch", "0".to_owned()),
             ("producer-seq", self.next_sequence.to_string()),
         ];
-        let mut waited = Duration::ZERO;
-        let mut pause = Duration::from_millis(50);
+        let mut backoff = Backoff::new(self.patience);
         loop {
             match self.kelda.http.send(Method::POST, &self.target, &headers, batch.clone()).await {
                 Ok(answer) => {
                     self.next_sequence += 1;
                     return appended(&answer);
                 }
-                Err(error) if error.is_retryable() && waited < self.patience => {
-                    timer::sleep(pause).await;
-                    waited += pause;
-                    pause = (pause * 2).min(MAX_BACKOFF);
-                }
+                Err(error) if error.is_retryable() => match backoff.pause() {
+                    Some(pause) => timer::sleep(pause).await,
+                    None => return Err(error),
+                },
                 Err(error) => return Err(error),
             }
         }
@@ -105,5 +101,11 @@ pub fn encode_bodies<'a>(bodies: impl Iterator<Item = &'a [u8]>) -> Result<Bytes
     for body in bodies {
         batch.push(body, &Headers::none(), None)?;
     }
-    Ok(records::encode_write(&batch.finish()).concat().into())
+    Ok(encode(&batch.finish()))
+}
+
+/// Encodes a batch for [`Appender::append`].
+#[must_use]
+pub fn encode(batch: &Batch) -> Bytes {
+    records::encode_write(batch).concat().into()
 }

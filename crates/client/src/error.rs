@@ -63,6 +63,8 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         match self {
             Error::Unreachable { .. } => true,
+            // What is damaged stays so.
+            Error::Problem(problem) if problem.code() == "damaged" => false,
             Error::Problem(problem) => matches!(problem.status, 429 | 500 | 502 | 503 | 504 | 507),
             Error::Endpoint(_) | Error::Limit(_) | Error::Protocol(_) => false,
         }

@@ -79,6 +79,9 @@ impl Http {
             problem.title = status.canonical_reason().unwrap_or("error").to_owned();
         }
         problem.status = status.as_u16();
+        if problem.r#type.is_empty() {
+            problem.r#type = usual_type(problem.status).to_owned();
+        }
         Error::Problem(Box::new(problem))
     }
 }
@@ -102,6 +105,20 @@ impl Answer {
         collected
             .map(http_body_util::Collected::to_bytes)
             .map_err(|error| Error::Unreachable { endpoint, cause: chain(&error) })
+    }
+}
+
+/// The type of a problem whose answer had no body, as those to HEAD have none: what the status nearly always means.
+fn usual_type(status: u16) -> &'static str {
+    match status {
+        400 => "urn:kelda:problem:bad-request",
+        404 => "urn:kelda:problem:not-found",
+        410 => "urn:kelda:problem:gone",
+        412 => "urn:kelda:problem:stream-id-mismatch",
+        500 => "urn:kelda:problem:internal",
+        503 => "urn:kelda:problem:unavailable",
+        507 => "urn:kelda:problem:disk-full",
+        _ => "",
     }
 }
 

@@ -4,16 +4,20 @@
 //! that a reader neither repeats nor skips a record over a lost connection. Never compiles the server.
 
 pub mod append;
+mod backoff;
 pub mod error;
 mod http;
 pub mod read;
 pub mod stream;
 mod timer;
 
-pub use append::{Appended, Appender, encode_bodies};
+pub use append::{Appended, Appender, encode, encode_bodies};
 pub use error::{Error, Problem};
+pub use kelda_format::batch::BatchBuilder;
+pub use kelda_format::ids::{Offset, Timestamp};
 pub use kelda_format::limits;
+pub use kelda_format::name::StreamName;
 pub use kelda_format::records::{CONTENT_TYPE, FrameWalk};
-pub use kelda_format::{Record, StoredRecord};
+pub use kelda_format::{Headers, Record, StoredRecord};
 pub use read::{ReadOptions, Reader, Start};
-pub use stream::{CreateOptions, Kelda, Listing, StreamHead, path};
+pub use stream::{Bound, CreateOptions, Kelda, Limits, Listing, StreamHead, path};

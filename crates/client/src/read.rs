@@ -10,12 +10,10 @@ use kelda_format::StoredRecord;
 use kelda_format::records::{CONTENT_TYPE, Frame};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::backoff::Backoff;
 use crate::error::Error;
 use crate::stream::{Kelda, path};
 use crate::timer;
-
-/// The longest pause between two tries.
-const MAX_BACKOFF: Duration = Duration::from_secs(2);
 
 /// Where a reader starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,16 +94,26 @@ impl Reader {
         self.finished || self.remaining == Some(0) || !self.page.is_empty()
     }
 
+    /// The offset of the next record, once the server said where the start is.
+    #[must_use]
+    pub fn position(&self) -> Option<u64> {
+        self.position
+    }
+
+    /// The identity of the stream that is read, once the server answered.
+    #[must_use]
+    pub fn stream_id(&self) -> Option<&str> {
+        self.stream_id.as_deref()
+    }
+
     async fn fetch(&mut self) -> Result<(), Error> {
-        let mut waited = Duration::ZERO;
-        let mut pause = Duration::from_millis(50);
+        let mut backoff = Backoff::new(self.options.patience);
         loop {
             match self.fetch_once().await {
-                Err(error) if error.is_retryable() && waited < self.options.patience => {
-                    timer::sleep(pause).await;
-                    waited += pause;
-                    pause = (pause * 2).min(MAX_BACKOFF);
-                }
+                Err(error) if error.is_retryable() => match backoff.pause() {
+                    Some(pause) => timer::sleep(pause).await,
+                    None => return Err(error),
+                },
                 other => return other,
             }
         }

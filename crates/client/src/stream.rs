@@ -35,14 +35,34 @@ pub struct CreateOptions {
     pub segment_bytes: Option<u64>,
 }
 
-/// What HEAD and PUT say of a stream.
+/// A limit as it is to be from now on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bound<T> {
+    /// There is none.
+    None,
+    /// This one.
+    At(T),
+}
+
+/// Which limits to change; what is absent stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Age bound, a duration such as `7d`.
+    pub max_age: Option<Bound<String>>,
+    /// Size bound, in bytes.
+    pub max_bytes: Option<Bound<u64>>,
+    /// Segment size, in bytes.
+    pub segment_bytes: Option<Bound<u64>>,
+}
+
+/// What HEAD, PUT and PATCH say of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StreamHead {
     /// The stream's name.
     pub name: String,
     /// The id of this life of the name.
     pub stream_id: String,
-    /// MIME type of the records.
+    /// MIME type of the records; empty when the answer does not name it (PATCH).
     pub content_type: String,
     /// The offset after the last record.
     pub next_offset: u64,
@@ -119,6 +139,38 @@ impl Kelda {
     /// A problem with status 404 when there is no such stream.
     pub async fn delete(&self, name: &str) -> Result<(), Error> {
         self.http.send(Method::DELETE, &path(name), &[], Bytes::new()).await.map(drop)
+    }
+
+    /// Gives up the records before `offset`; with `stream_id` only if the name still stands for that stream.
+    ///
+    /// # Errors
+    /// A problem `offset-past-tail` when there are not that many records, 404 when there is no such stream.
+    pub async fn trim(&self, name: &str, offset: u64, stream_id: Option<&str>) -> Result<StreamHead, Error> {
+        let mut headers = vec![("kelda-trim-before", offset.to_string())];
+        headers.extend(stream_id.map(|id| ("kelda-if-stream-id", id.to_owned())));
+        head(name, &self.http.send(Method::PATCH, &path(name), &headers, Bytes::new()).await?)
+    }
+
+    /// Changes the limits of a stream.
+    ///
+    /// # Errors
+    /// A problem `invalid-config` for a value out of range, `bad-request` when nothing is to change, 404 when there
+    /// is no such stream.
+    pub async fn set(&self, name: &str, limits: &Limits) -> Result<StreamHead, Error> {
+        fn said<T: ToString>(bound: &Bound<T>) -> String {
+            match bound {
+                Bound::None => "none".to_owned(),
+                Bound::At(value) => value.to_string(),
+            }
+        }
+        let headers = [
+            ("kelda-max-age", limits.max_age.as_ref().map(said)),
+            ("kelda-max-bytes", limits.max_bytes.as_ref().map(said)),
+            ("kelda-segment-bytes", limits.segment_bytes.as_ref().map(said)),
+        ];
+        let headers: Vec<_> =
+            headers.into_iter().filter_map(|(header, value)| Some((header, value?))).collect();
+        head(name, &self.http.send(Method::PATCH, &path(name), &headers, Bytes::new()).await?)
     }
 
     /// Seals the stream: it takes no more records. Repeating it is no error. Returns the final offset.
