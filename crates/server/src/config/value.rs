@@ -109,6 +109,14 @@ impl Value for Bytes {
     }
 }
 
+impl std::str::FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Bytes, String> {
+        Value::read(text)
+    }
+}
+
 /// Where a listener binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listen {

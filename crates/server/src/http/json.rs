@@ -8,8 +8,9 @@ mod decode;
 mod encode;
 mod value;
 
-pub use decode::{DecodeFault, decode};
+pub use decode::{DecodeFault, decode, decode_record};
 pub use encode::{CLOSE, OPEN, RecordText, put_record};
+pub use value::header;
 
 #[cfg(test)]
 mod tests;

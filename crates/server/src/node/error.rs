@@ -2,7 +2,7 @@
 //!
 //! Guarantees that each message names the data directory or the setting, and what would be right.
 
-use kelda_env::DiskError;
+use kelda_env::{DiskError, DiskOp};
 use kelda_metalog::{AppendError, LogError, OpenError, Stop};
 
 use crate::net::BindError;
@@ -43,6 +43,15 @@ pub enum StartError {
         data_dir: String,
         /// What was tried.
         detail: String,
+    },
+    /// Something else than a directory has the name of the data directory, or of one above it.
+    #[error(
+        "the data directory {data_dir} cannot be made: {data_dir} or what lies above it is a file; name a directory with \
+         --data-dir, which is created when it is missing"
+    )]
+    NotDirectory {
+        /// The directory.
+        data_dir: String,
     },
     /// No space.
     #[error("the data directory {data_dir} has no space left: {detail}; free some and start again")]
@@ -93,6 +102,14 @@ impl StartError {
     pub(crate) fn disk(data_dir: &str, error: &DiskError) -> StartError {
         let (data_dir, detail) = (data_dir.to_owned(), error.to_string());
         match error {
+            DiskError::Exists { op: DiskOp::CreateDir, path } if *path == data_dir => {
+                StartError::NotDirectory { data_dir }
+            }
+            DiskError::Other { op: DiskOp::CreateDir, path, source }
+                if *path == data_dir && source.kind() == std::io::ErrorKind::NotADirectory =>
+            {
+                StartError::NotDirectory { data_dir }
+            }
             DiskError::Locked { holder, .. } => StartError::InUse { data_dir, holder: holder.clone() },
             DiskError::ReadOnly { .. } => StartError::ReadOnly { data_dir, detail },
             DiskError::Full { .. } => StartError::Full { data_dir, detail },

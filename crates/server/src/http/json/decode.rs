@@ -8,10 +8,12 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use kelda_format::batch::{Batch, BatchBuilder};
 use kelda_format::header::{Header, Headers};
 use kelda_format::ids::Timestamp;
 use kelda_format::limits::{LimitError, MAX_HEADER_BLOCK_BYTES};
+use kelda_format::record::Record;
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -47,6 +49,26 @@ pub fn decode(body: &[u8]) -> Result<Batch, DecodeFault> {
         (None, Err(error)) => Err(DecodeFault::Malformed(error.to_string())),
         (None, Ok(())) => Ok(batch.builder.finish()),
     }
+}
+
+/// Reads one record as [`super::put_record`] writes it: `offset` and `timestamp` may be there and are not used, since
+/// the owner of a stream gives both.
+///
+/// # Errors
+/// [`DecodeFault`]: the first thing that is wrong, with its column.
+pub fn decode_record(line: &[u8]) -> Result<Record, DecodeFault> {
+    let placed: PlacedText<'_> = serde_json::from_slice(line).map_err(|error| {
+        DecodeFault::Malformed(error.to_string().replace(" at line 1 column", " at column"))
+    })?;
+    for (name, value) in [("offset", &placed.offset), ("timestamp", &placed.timestamp)] {
+        if let Some(value) = value {
+            digits(name, value).map_err(DecodeFault::Malformed)?;
+        }
+    }
+    let PlacedText { body, body_base64, headers, producer_timestamp, .. } = placed;
+    let (body, headers, producer_timestamp) =
+        parts(RecordText { body, body_base64, headers, producer_timestamp })?;
+    Ok(Record { body: Bytes::from(body.into_owned()), headers, producer_timestamp })
 }
 
 /// The batch so far, and the limit that ended it.
@@ -125,6 +147,24 @@ struct RecordText<'a> {
     producer_timestamp: Option<Cow<'a, str>>,
 }
 
+/// A record that has, or had, a place in a stream.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlacedText<'a> {
+    #[serde(borrow, default)]
+    offset: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    timestamp: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    body: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    body_base64: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "headers")]
+    headers: Vec<HeaderText<'a>>,
+    #[serde(borrow, default)]
+    producer_timestamp: Option<Cow<'a, str>>,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HeaderText<'a> {
@@ -162,24 +202,33 @@ fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<HeaderText<
 }
 
 fn push(batch: &mut Building, record: RecordText<'_>) -> Result<(), DecodeFault> {
+    let (body, headers, time) = parts(record)?;
+    Ok(batch.builder.push(&body, &headers, time)?)
+}
+
+/// What a record is made of: body, headers and the producer's time.
+type Parts<'a> = (Cow<'a, [u8]>, Headers, Option<Timestamp>);
+
+fn parts(record: RecordText<'_>) -> Result<Parts<'_>, DecodeFault> {
     let malformed = DecodeFault::Malformed;
     let headers = record.headers.into_iter().map(header).collect::<Result<Vec<_>, _>>().map_err(malformed)?;
     let headers = Headers::new(&headers)?;
-    let time = record.producer_timestamp.as_deref().map(time).transpose().map_err(malformed)?;
-    let builder = &mut batch.builder;
-    match (record.body, record.body_base64) {
+    let time = record.producer_timestamp.as_deref().map(|text| digits("producer_timestamp", text));
+    let time = time.transpose().map_err(malformed)?.map(Timestamp);
+    let body = match (record.body, record.body_base64) {
         (Some(_), Some(_)) => {
             return Err(malformed("a record has `body` or `body_base64`, not both".to_owned()));
         }
-        (text, None) => builder.push(text.as_deref().unwrap_or_default().as_bytes(), &headers, time)?,
-        (None, Some(text)) => {
-            let body = STANDARD.decode(text.as_bytes());
-            let body =
-                body.map_err(|error| malformed(format!("`body_base64` is not standard base64: {error}")))?;
-            builder.push(&body, &headers, time)?;
-        }
-    }
-    Ok(())
+        (Some(Cow::Borrowed(text)), None) => Cow::Borrowed(text.as_bytes()),
+        (Some(Cow::Owned(text)), None) => Cow::Owned(text.into_bytes()),
+        (None, None) => Cow::Borrowed(&[][..]),
+        (None, Some(text)) => Cow::Owned(
+            STANDARD
+                .decode(text.as_bytes())
+                .map_err(|error| malformed(format!("`body_base64` is not standard base64: {error}")))?,
+        ),
+    };
+    Ok((body, headers, time))
 }
 
 fn header(header: HeaderText<'_>) -> Result<Header, String> {
@@ -194,11 +243,13 @@ fn header(header: HeaderText<'_>) -> Result<Header, String> {
     Ok(Header { name: header.name.into_owned(), value: value::from_json(header.kind.as_deref(), json)? })
 }
 
-fn time(text: &str) -> Result<Timestamp, String> {
+/// A number of the field `name` that is written as a string of digits.
+fn digits(name: &str, text: &str) -> Result<u64, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let value = if digits { text.parse().ok() } else { None };
-    value.map(Timestamp).ok_or_else(|| {
+    value.ok_or_else(|| {
         let text = crate::http::offset::excerpt(text);
-        format!("`{text}` is not right for producer_timestamp: write milliseconds since 1970 as a string of digits")
+        let what = if name == "offset" { "a number" } else { "milliseconds since 1970" };
+        format!("`{text}` is not right for {name}: write {what} as a string of digits")
     })
 }

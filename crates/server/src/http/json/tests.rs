@@ -86,6 +86,11 @@ proptest! {
             .collect();
         let meant: Vec<_> = records.iter().map(|stored| stored.record.clone()).collect();
         prop_assert_eq!(again(&records), meant);
+        for stored in &records {
+            let mut line = Vec::new();
+            put_record(&mut line, stored, true);
+            prop_assert_eq!(decode_record(&line), Ok(stored.record.clone()), "a line by itself");
+        }
     }
 
     #[test]
@@ -174,6 +179,29 @@ fn what_is_wrong_is_said() {
             other => panic!("{body}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn a_line_is_one_record_whose_place_is_not_used() {
+    let line = br#"{"offset":"00000000000000000007","timestamp":"1","body":"a"}"#;
+    assert_eq!(decode_record(line), Ok(Record::new("a")));
+    assert_eq!(decode_record(b"{}"), Ok(Record::default()));
+    for (line, says) in [
+        ("", "EOF"),
+        ("{} {}", "trailing characters at column 4"),
+        ("{\"offset\":7}", "string"),
+        ("{\"timestamp\":\"soon\"}", "`soon` is not right for timestamp"),
+        ("{\"offset\":\"-1\"}", "`-1` is not right for offset: write a number"),
+        ("{\"body\":\"a\",\"body_base64\":\"\"}", "not both"),
+        ("{\"bodies\":1}", "unknown field `bodies`"),
+    ] {
+        match decode_record(line.as_bytes()) {
+            Err(DecodeFault::Malformed(detail)) => assert!(detail.contains(says), "{line}: {detail}"),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+    let wide = format!("{{\"headers\":[{{\"name\":\"a\",\"value\":\"{}\"}}]}}", "x".repeat(70_000));
+    assert!(matches!(decode_record(wide.as_bytes()), Err(DecodeFault::Limit(_))));
 }
 
 #[test]

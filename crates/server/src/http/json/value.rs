@@ -38,7 +38,8 @@ pub(super) fn to_json(value: &Value) -> (Option<&'static str>, Json) {
 }
 
 /// A header as the object that stands for it.
-pub(super) fn header(header: &Header) -> Json {
+#[must_use]
+pub fn header(header: &Header) -> Json {
     let mut object = Map::new();
     object.insert("name".to_owned(), Json::from(header.name.as_str()));
     put(&mut object, &header.value);
