@@ -1,121 +1,153 @@
-//! `kelda append`: owns the batching, guarantees that every record is stored once and in order, never holds
-//! more than a bounded part of the input.
+//! `kelda append`: owns the sending, guarantees that every record is stored once and in order and that a failure says
+//! how much was stored before it, never holds more than a bounded part of the input.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a blocking thread reads the input; randomness makes the producer id"
-)]
+mod batches;
+mod input;
 
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use kelda_client::{Appender, CreateOptions, Kelda, encode_bodies};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use kelda_client::{Appended, Appender, CreateOptions, Kelda};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
-use crate::args::AppendArgs;
+use crate::args::{AppendArgs, InputFormat};
 use crate::exit::Failure;
-use crate::files::Input;
-use crate::output;
+use crate::progress::Progress;
+use crate::ui::Ui;
+use crate::{clock, output, stream};
+use batches::{Batch, Shape};
+use input::Input;
 
-/// A batch is sent when it has so many bytes, or when no more input is waiting.
-const BATCH_BYTES: usize = 1024 * 1024;
-/// And never holds more records than a server takes in one.
-const BATCH_RECORDS: usize = 4096;
-/// Input that was read and not yet acknowledged, in bytes.
-const READ_AHEAD_BYTES: usize = 16 * BATCH_BYTES;
-/// The same in records.
-const READ_AHEAD_RECORDS: usize = 2 * BATCH_RECORDS;
+/// Batches that were read and not yet sent. One is sent, one is being built and one waits.
+const WAITING_BATCHES: usize = 1;
 
-struct Item {
-    body: Vec<u8>,
-    _permit: OwnedSemaphorePermit,
+/// What was stored so far.
+#[derive(Default)]
+struct Stored {
+    records: u64,
+    bytes: u64,
+    first_offset: Option<u64>,
+    next_offset: Option<u64>,
 }
 
-pub async fn run(kelda: &Kelda, args: AppendArgs) -> Result<(), Failure> {
-    let content_type = prepare(kelda, &args).await?;
-    let strip = content_type.starts_with("application/json") && !args.whole;
-    let (sender, mut items) = mpsc::channel(READ_AHEAD_RECORDS);
-    let (files, whole) = (args.files.clone(), args.whole);
-    let reading = tokio::task::spawn_blocking(move || read_inputs(files, whole, strip, &sender));
-    let mut appender = Appender::new(kelda, &args.name, producer_id(), Duration::from_secs(args.retry));
-    let (mut appended, mut bytes, mut next_offset) = (0_u64, 0_u64, None);
-    while let Some(first) = items.recv().await {
-        let batch = collect(first, &mut items);
-        let size: usize = batch.iter().map(|item| item.body.len()).sum();
-        let encoded = encode_bodies(batch.iter().map(|item| item.body.as_slice()))?;
-        next_offset = Some(appender.append(encoded).await?.next_offset);
-        appended += batch.len() as u64;
-        bytes += size as u64;
+pub async fn run(kelda: &Kelda, ui: Ui, args: AppendArgs) -> Result<(), Failure> {
+    // Every file is opened before anything is stored, so that a wrong name stores nothing.
+    let inputs = Input::open_all(&args.files)?;
+    let content_type = prepare(kelda, ui, &args).await?;
+    let shape = match (args.whole, args.format) {
+        (true, _) => Shape::Whole,
+        (false, InputFormat::Json) => Shape::Records,
+        (false, InputFormat::Lines) => Shape::Lines,
+    };
+    let json = is_json(&content_type);
+    let total = inputs.iter().map(Input::len).sum::<Option<u64>>();
+    let progress = Progress::of_bytes(total.filter(|_| ui.shows_progress()));
+    let (sender, mut batches) = mpsc::channel(WAITING_BATCHES);
+    let reading = read_on_a_thread(move || batches::read(inputs, shape, json, &sender));
+    let patience = Duration::from_secs(args.retry);
+    let mut appender = Appender::new(kelda, &args.name, clock::producer_id(), patience);
+    let mut stored = Stored::default();
+    while let Some(batch) = batches.recv().await {
+        match appender.append(batch.encoded.clone()).await {
+            Ok(appended) => stored.add(&batch, &appended),
+            Err(error) => return Err(stored.before(Failure::about(&args.name, error))),
+        }
+        progress.bytes(batch.input_bytes);
     }
-    reading.await.map_err(|error| Failure::local(error.to_string()))??;
-    output::appended(args.json, &args.name, appended, bytes, next_offset)
+    drop(progress);
+    let read = reading.await.map_err(|error| Failure::local(error.to_string()));
+    read.flatten().map_err(|failure| stored.before(failure))?;
+    stored.report(ui, &args.name)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a blocking thread reads the input")]
+fn read_on_a_thread<T: Send + 'static>(
+    read: impl FnOnce() -> T + Send + 'static,
+) -> tokio::task::JoinHandle<T> {
+    tokio::task::spawn_blocking(read)
 }
 
 /// Makes sure that the stream is there, and says what it holds.
-async fn prepare(kelda: &Kelda, args: &AppendArgs) -> Result<String, Failure> {
-    match kelda.head(&args.name).await {
+async fn prepare(kelda: &Kelda, ui: Ui, args: &AppendArgs) -> Result<String, Failure> {
+    let name = &args.name;
+    match kelda.head(name).await {
         Ok(head) => Ok(head.content_type),
         Err(kelda_client::Error::Problem(problem)) if problem.status == 404 && args.create.is_some() => {
             let options = CreateOptions { content_type: args.create.clone(), ..CreateOptions::default() };
-            Ok(kelda.create(&args.name, &options).await?.1.content_type)
-        }
-        Err(kelda_client::Error::Problem(problem)) if problem.status == 404 => {
-            let name = &args.name;
-            let message =
-                format!("no stream {name:?}; create it first (kelda create {name}) or pass --create");
-            Err(Failure::not_found(message))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// The records that are there already, up to a batch, without waiting for more.
-fn collect(first: Item, items: &mut mpsc::Receiver<Item>) -> Vec<Item> {
-    let mut size = first.body.len();
-    let mut batch = vec![first];
-    while size < BATCH_BYTES && batch.len() < BATCH_RECORDS {
-        let Ok(item) = items.try_recv() else { break };
-        size += item.body.len();
-        batch.push(item);
-    }
-    batch
-}
-
-/// Reads all inputs on a thread of its own; ends early when the sending side gave up.
-fn read_inputs(
-    mut files: Vec<PathBuf>,
-    whole: bool,
-    strip: bool,
-    sender: &mpsc::Sender<Item>,
-) -> Result<(), Failure> {
-    if files.is_empty() {
-        files.push(PathBuf::from("-"));
-    }
-    let budget = Arc::new(Semaphore::new(READ_AHEAD_BYTES));
-    let handle = tokio::runtime::Handle::current();
-    for path in files {
-        let mut input = Input::open(&path, whole)?;
-        let mut record = Vec::new();
-        while input.next(&mut record)? {
-            let body = if strip { record.trim_ascii() } else { &record };
-            if strip && body.is_empty() {
-                continue;
+            let (new, head) = kelda.create(name, &options).await?;
+            if new && stream::is_unlimited(&stream::object(&head)) {
+                ui.warn_unlimited(name);
             }
-            let permits = body.len().clamp(1, READ_AHEAD_BYTES) as u32;
-            let Ok(permit) = handle.block_on(Arc::clone(&budget).acquire_many_owned(permits)) else {
-                return Ok(());
-            };
-            if sender.blocking_send(Item { body: body.to_vec(), _permit: permit }).is_err() {
-                return Ok(());
-            }
+            Ok(head.content_type)
+        }
+        Err(error) => {
+            let missing = matches!(&error, kelda_client::Error::Problem(problem) if problem.status == 404);
+            let failure = Failure::about(name, error);
+            let how = format!("create it first (kelda create {name}), or pass --create");
+            Err(if missing { failure.with(&how, &[]) } else { failure })
         }
     }
-    Ok(())
 }
 
-/// An id that no other run uses: the process and the time in nanoseconds.
-fn producer_id() -> String {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    format!("kelda-cli-{}-{}", std::process::id(), since.as_nanos())
+/// Whether a stream of this type takes JSON values only.
+fn is_json(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("application/json")
+}
+
+impl Stored {
+    fn add(&mut self, batch: &Batch, appended: &Appended) {
+        self.records += batch.records;
+        self.bytes += batch.body_bytes;
+        if self.next_offset.is_none() {
+            self.first_offset = appended.first_offset;
+        }
+        self.next_offset = Some(appended.next_offset);
+    }
+
+    /// The failure, and what was stored before it.
+    fn before(&self, failure: Failure) -> Failure {
+        let next_offset = self.next_offset.map(output::offset);
+        let said = match self.next_offset {
+            Some(next) => format!("{} records before it were stored, next offset {next}", self.records),
+            None => "nothing was stored before it".to_owned(),
+        };
+        failure.with(
+            &said,
+            &[("stored_records", json!(self.records)), ("stored_next_offset", json!(next_offset))],
+        )
+    }
+
+    fn report(&self, ui: Ui, name: &str) -> Result<(), Failure> {
+        let until = self.next_offset.map(|next| format!(", next offset {next}")).unwrap_or_default();
+        ui.done(format_args!("{name}: {} records, {} bytes appended{until}", self.records, self.bytes));
+        if !ui.json {
+            return Ok(());
+        }
+        let offset = |offset: Option<u64>| offset.map_or(Value::Null, |offset| json!(output::offset(offset)));
+        output::line(&json!({
+            "stream": name,
+            "records": self.records,
+            "bytes": self.bytes,
+            "first_offset": offset(self.first_offset),
+            "next_offset": offset(self.next_offset),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_with_parameters_is_json_and_its_relatives_are_not() {
+        for (content_type, json) in [
+            ("application/json", true),
+            ("Application/JSON; charset=utf-8", true),
+            ("application/json-seq", false),
+            ("text/plain", false),
+        ] {
+            assert_eq!(is_json(content_type), json, "{content_type}");
+        }
+    }
 }

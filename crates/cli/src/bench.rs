@@ -27,8 +27,8 @@ use args::{BenchArgs, Workload};
 use report::Report;
 use world::World;
 
-/// Runs one workload on an event loop of its own and gives out what it measured.
-pub fn run(endpoint: &str, args: &BenchArgs) -> Result<(), Failure> {
+/// Runs one workload on an event loop of its own and gives out what it measured, as JSON or as a table.
+pub fn run(endpoint: &str, json: bool, args: &BenchArgs) -> Result<(), Failure> {
     // A connection for each of thousands of readers needs more descriptors than a shell gives. Where the system
     // refuses, opening the connection says so.
     let _ = kelda_env::raise_open_files_limit();
@@ -36,7 +36,7 @@ pub fn run(endpoint: &str, args: &BenchArgs) -> Result<(), Failure> {
     let runtime = runtime.map_err(|error| Failure::local(format!("no event loop: {error}")))?;
     let report = runtime.block_on(measure(endpoint, &args.workload));
     runtime.shutdown_background();
-    output::give_out(&report?, args)
+    output::give_out(&report?, json, args)
 }
 
 async fn measure(endpoint: &str, workload: &Workload) -> Result<Report, Failure> {

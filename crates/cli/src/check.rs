@@ -23,16 +23,13 @@ pub struct CheckArgs {
     /// List everything: streams, segments of the write-ahead log, objects
     #[arg(short, long)]
     pub verbose: bool,
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
 }
 
-/// Checks a data directory and prints the report.
-pub async fn run(args: CheckArgs) -> Result<(), Failure> {
+/// Checks a data directory and prints the report, as one JSON document or for people.
+pub async fn run(as_json: bool, args: CheckArgs) -> Result<(), Failure> {
     let checked = kelda_server::check::check(&args.data_dir).await;
     let report = checked.map_err(|error| Failure::local(error.to_string()))?;
-    if args.json {
+    if as_json {
         output::line(&json::report(&report))?;
     } else {
         output::text(text::summary(&report).trim_end())?;

@@ -1,10 +1,11 @@
 //! What is printed: owns standard output, guarantees that a reader who went away ends the command quietly,
 //! never mixes messages into data.
 
-use std::io::{self, BufWriter, StdoutLock, Write};
+mod pretty;
+
+use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 
 use kelda_client::StoredRecord;
-use serde_json::json;
 
 use crate::args::Format;
 use crate::exit::Failure;
@@ -14,12 +15,14 @@ const BUFFER_BYTES: usize = 256 * 1024;
 /// Prints records in one format.
 pub struct Records {
     format: Format,
+    pretty: pretty::Style,
     out: BufWriter<StdoutLock<'static>>,
 }
 
 impl Records {
     pub fn new(format: Format) -> Records {
-        Records { format, out: BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()) }
+        let pretty = pretty::Style::new(io::stdout().is_terminal());
+        Records { format, pretty, out: BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()) }
     }
 
     pub fn print(&mut self, record: &StoredRecord) -> Result<(), Failure> {
@@ -29,6 +32,7 @@ impl Records {
             Format::Lines if body.ends_with(b"\n") => self.out.write_all(body),
             Format::Lines => self.out.write_all(body).and_then(|()| self.out.write_all(b"\n")),
             Format::Json => self.print_json(record),
+            Format::Pretty => self.out.write_all(self.pretty.record(record).as_bytes()),
         };
         written.map_err(|error| failed(&error))
     }
@@ -45,27 +49,30 @@ impl Records {
     }
 }
 
-/// Says what an append did.
-pub fn appended(json: bool, name: &str, records: u64, bytes: u64, next: Option<u64>) -> Result<(), Failure> {
-    if json {
-        let next_offset = next.map(|next| next.to_string());
-        return line(
-            &json!({"stream": name, "records": records, "bytes": bytes, "next_offset": next_offset}),
-        );
-    }
-    let until = next.map(|next| format!(", next offset {next}")).unwrap_or_default();
-    eprintln!("{name}: {records} records, {bytes} bytes appended{until}");
-    Ok(())
-}
-
 /// Prints one line of JSON.
 pub fn line(value: &serde_json::Value) -> Result<(), Failure> {
     writeln!(io::stdout().lock(), "{value}").map_err(|error| failed(&error))
 }
 
+/// An offset as all JSON of Kelda writes it: 20 digits.
+pub fn offset(offset: u64) -> String {
+    format!("{offset:020}")
+}
+
 /// Prints one line of text.
 pub fn text(value: &str) -> Result<(), Failure> {
     writeln!(io::stdout().lock(), "{value}").map_err(|error| failed(&error))
+}
+
+/// Prints text as it is.
+pub fn whole(value: &str) -> Result<(), Failure> {
+    bytes(value.as_bytes())
+}
+
+/// Prints bytes as they are.
+pub fn bytes(value: &[u8]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(value).and_then(|()| out.flush()).map_err(|error| failed(&error))
 }
 
 fn failed(error: &io::Error) -> Failure {

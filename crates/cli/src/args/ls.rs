@@ -6,9 +6,12 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub struct LsArgs {
     /// Only names that begin so
-    #[arg(default_value = "")]
+    #[arg(default_value = "", hide_default_value = true)]
     pub prefix: String,
-    /// Print one JSON object a stream
-    #[arg(long)]
-    pub json: bool,
+    /// Show the type, the offsets and the time of creation too
+    #[arg(short, long)]
+    pub long: bool,
+    /// Print nothing but the names, one a line
+    #[arg(short = '1', long, conflicts_with_all = ["long", "json"])]
+    pub names: bool,
 }

@@ -2,12 +2,12 @@
 
 use clap::Args;
 
+use super::values;
+
 /// Arguments of verbs that take one stream.
 #[derive(Debug, Args)]
 pub struct NameArgs {
     /// The stream's name
+    #[arg(value_parser = values::name)]
     pub name: String,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }

@@ -1,17 +1,19 @@
 //! What `kelda read` takes.
 
 use clap::Args;
+use kelda_client::Start;
 
-use super::Reading;
+use super::{Reading, values};
 
 /// Arguments of `kelda read`.
 #[derive(Debug, Args)]
 pub struct ReadArgs {
     /// The stream's name
+    #[arg(value_parser = values::name)]
     pub name: String,
     /// Where to start: first, last, next, an offset, a time (RFC 3339) or a duration back such as 1h
-    #[arg(long, default_value = "first", value_name = "POSITION")]
-    pub from: String,
+    #[arg(long, default_value = "first", value_name = "POSITION", value_parser = values::start)]
+    pub from: Start,
     /// Start at the last N records
     #[arg(long, value_name = "N", conflicts_with = "from")]
     pub tail: Option<u64>,

@@ -14,9 +14,9 @@ use super::size;
 pub struct BenchArgs {
     #[command(subcommand)]
     pub workload: Workload,
-    /// Write the result as JSON; `-` is standard output, and then the table goes to standard error
+    /// Write the result as JSON into this file; --json prints it, and the table goes to standard error then
     #[arg(long, global = true, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    pub result: Option<PathBuf>,
     /// Draw the result; the name has to end in .svg or .html
     #[arg(long, global = true, value_name = "FILE", value_parser = chart_file)]
     pub chart: Option<PathBuf>,

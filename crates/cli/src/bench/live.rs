@@ -194,7 +194,8 @@ async fn follow(shared: Arc<Shared>, via: Via) {
         Via::Sse => follow_events(&shared).await,
         Via::LongPoll => follow_polls(&shared).await,
     };
-    if let Err(Failure::Failed(message, _)) = followed {
+    let failure = followed.err();
+    if let Some(message) = failure.as_ref().and_then(Failure::message) {
         *shared.failure.lock() = Some(format!("a reader failed: {message}"));
         shared.ready.close();
     }

@@ -10,19 +10,18 @@ use super::report::{Measurement, Report};
 use crate::exit::Failure;
 use crate::output;
 
-/// Prints the table and writes the files that were asked for.
-pub fn give_out(report: &Report, args: &BenchArgs) -> Result<(), Failure> {
+/// Prints the result, as JSON or as a table, and writes the files that were asked for.
+pub fn give_out(report: &Report, as_json: bool, args: &BenchArgs) -> Result<(), Failure> {
     let failed = |error| Failure::local(format!("the result cannot be written as JSON: {error}"));
-    let json = serde_json::to_string_pretty(report).map_err(failed)?;
-    match args.json.as_deref() {
-        Some(path) if path == Path::new("-") => {
-            eprint!("{}", table(report));
-            output::text(&json)?;
-        }
-        path => {
-            output::text(table(report).trim_end())?;
-            path.map_or(Ok(()), |path| write(path, &format!("{json}\n")))?;
-        }
+    let json = serde_json::to_string_pretty(report).map_err(failed)? + "\n";
+    if as_json {
+        eprint!("{}", table(report));
+        output::whole(&json)?;
+    } else {
+        output::whole(&format!("{}\n", table(report).trim_end()))?;
+    }
+    if let Some(path) = &args.result {
+        write(path, &json)?;
     }
     match args.chart.as_deref() {
         Some(path) if path.extension().is_some_and(|ending| ending == "html") => {

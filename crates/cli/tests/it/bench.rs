@@ -20,12 +20,12 @@ impl Bench {
 
     /// Runs a workload and gives its JSON.
     fn run(&self, args: &[&str]) -> Value {
-        let output = self.node.run(&[&["bench"], args, &["--json", "-"]].concat());
+        let output = self.node.run(&[&["bench"], args, &["--json"]].concat());
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
     fn streams(&self) -> String {
-        String::from_utf8(self.node.run(&["ls"]).stdout).unwrap()
+        String::from_utf8(self.node.run(&["ls", "--names"]).stdout).unwrap()
     }
 }
 
@@ -84,7 +84,7 @@ fn appends_are_counted_in_every_form_and_their_streams_go() {
     let kept = bench.streams();
     let head = bench.node.run(&["head", "--json", kept.trim()]);
     let head: Value = serde_json::from_slice(&head.stdout).unwrap();
-    assert_eq!(head["next_offset"], requests.to_string(), "what was counted is there, and nothing else");
+    assert_eq!(head["next_offset"], format!("{requests:020}"), "what was counted is there, and nothing else");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn limits_need_no_server_and_leave_nothing() {
     let (data, json) = (directory.path().join("data"), directory.path().join("limits.json"));
     let args = ["bench", "limits", "--seconds", "50ms", "--max-bytes", "3MiB", "--data-dir"];
     let output =
-        std::process::Command::new(KELDA).args(args).arg(&data).arg("--json").arg(&json).output().unwrap();
+        std::process::Command::new(KELDA).args(args).arg(&data).arg("--result").arg(&json).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
     assert_eq!(report["endpoint"], Value::Null);

@@ -3,9 +3,20 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
 
+mod append_input;
 mod bench;
 mod check;
 mod crash;
+mod ends;
+mod exit_codes;
 mod golden;
+mod json_output;
+mod limits;
 mod node;
+mod profiles;
+mod progress;
+mod reading;
+mod reference;
+mod round_trip;
+mod serve;
 mod tour;

@@ -1,7 +1,7 @@
 //! A node as a process: owns the child and its data directory's path, guarantees that it is killed when the
 //! test ends, never outlives it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -59,9 +59,30 @@ impl Node {
 
     /// A `kelda` command against this node.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(KELDA);
-        command.env("KELDA_ENDPOINT", self.endpoint()).args(args);
+        let mut command = kelda(args);
+        command.env("KELDA_ENDPOINT", self.endpoint());
         command
+    }
+
+    /// Runs a `kelda` command to its end with this on its standard input.
+    pub fn feed(&self, args: &[&str], input: &[u8]) -> Output {
+        let mut command = self.command(args);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // A command that ends early leaves nobody to read the rest.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        child.wait_with_output().unwrap()
+    }
+
+    /// What a command that is to succeed prints on standard output.
+    pub fn stdout(&self, args: &[&str]) -> String {
+        String::from_utf8(self.run(args).stdout).unwrap()
+    }
+
+    /// The same, as one JSON value.
+    pub fn json(&self, args: &[&str]) -> serde_json::Value {
+        let text = self.stdout(args);
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("kelda {args:?}: {error}: {text:?}"))
     }
 
     /// Runs a `kelda` command to its end, which has to be a success.
@@ -70,6 +91,23 @@ impl Node {
         assert!(output.status.success(), "kelda {args:?}: {}", String::from_utf8_lossy(&output.stderr));
         output
     }
+}
+
+/// A `kelda` command that knows nothing of the machine's settings.
+pub fn kelda(args: &[&str]) -> Command {
+    let mut command = Command::new(KELDA);
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("KELDA_")) {
+            command.env_remove(&name);
+        }
+    }
+    command.env("XDG_CONFIG_HOME", "/nonexistent").args(args).stdin(Stdio::null());
+    command
+}
+
+/// What a command said on standard error.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 impl Drop for Node {

@@ -56,7 +56,7 @@ fn the_verbs_do_what_their_help_says() {
     let read = node.run(&["read", "a/json", "--from", "1", "--format", "json"]);
     let record: serde_json::Value = serde_json::from_slice(&read.stdout).unwrap();
     assert_eq!((&record["offset"], &record["body"]), (&"00000000000000000001".into(), &"{\"n\":2}".into()));
-    let listed = node.run(&["ls", "a/"]);
+    let listed = node.run(&["ls", "a/", "--names"]);
     assert_eq!(String::from_utf8(listed.stdout).unwrap(), "a/json\n");
     node.run(&["seal", "a/json"]);
     node.run(&["delete", "a/json"]);

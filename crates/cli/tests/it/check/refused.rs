@@ -7,7 +7,7 @@ use crate::node::Node;
 fn a_directory_in_use() {
     let data = Data::new();
     let mut node = Node::start(&data.path());
-    let refused = data.run(&["--json"]);
+    let refused = data.run(&[]);
     let holder = String::from_utf8(data.read("lock")).unwrap();
     assert_eq!((refused.status.code(), refused.stdout.len()), (Some(1), 0));
     let expected = format!("is in use by a running node ({holder}): stop the node, or check a copy");
