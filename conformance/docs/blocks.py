@@ -46,6 +46,7 @@ MASKS = [  # the replacements keep JSON what it is
     (r"(?i)^(etag|date|stream-cursor|content-length): .*", r"\1: MASKED"),
     (r'("streamCursor":\s*)"\d+"', r'\1"7"'),
     (r'("?uptime_seconds"?\W+)\d+', r"\g<1>7"),
+    (r'("bytes":\s*)\d+', r"\g<1>7"),
     (r'("applied":\s*)"\d+"', r'\1"7"'),
     (r'("version":\s*)"[^"]*"', r'\1"MASKED"'),
     (r"\b[0-9a-f]{32}\b", "0" * 32),
@@ -210,8 +211,12 @@ class Page:
             env=clean_environment(), cwd=self.folder,
         )  # fmt: skip
         signal.alarm(NODE_SECONDS)
-        ready = node.stdout.readline()
-        signal.alarm(0)
+        try:
+            ready = node.stdout.readline()
+        finally:
+            signal.alarm(0)
+            if sys.exc_info()[0]:
+                node.kill()
         if not ready:
             raise Failure(f"{self.path}: the node does not start: {(self.folder / 'node.log').read_text()}")
         ready = json.loads(ready)

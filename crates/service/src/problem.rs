@@ -46,7 +46,7 @@ macro_rules! problems {
 }
 
 problems! {
-    /// No stream has this name. Create it, or check the spelling.
+    /// No stream has this name, or it expired. Create it, or check the spelling.
     NotFound = "not-found", 404, "Stream not found";
     /// The stream was deleted while it was in use, or while forks of it live.
     Gone = "gone", 410, "Stream is gone";
@@ -76,7 +76,7 @@ problems! {
     StaleEpoch = "stale-epoch", 403, "Producer epoch is stale";
     /// A sequence of this producer is missing; `expected_seq` is the next one.
     SequenceGap = "sequence-gap", 409, "Producer sequence has a gap";
-    /// A new producer, or a new epoch of one, has to begin with sequence 0.
+    /// A new epoch of a producer has to begin with sequence 0.
     ProducerStart = "producer-start", 400, "Producer epoch has to begin at sequence 0";
     /// Producer id, epoch or sequence is missing, malformed or out of range.
     InvalidProducer = "invalid-producer", 400, "Invalid producer";
@@ -96,29 +96,29 @@ problems! {
     InvalidParameter = "invalid-parameter", 400, "Invalid parameter";
     /// A request header has a value that it does not take.
     InvalidHeader = "invalid-header", 400, "Invalid header";
-    /// The offset is neither decimal digits nor one of the words that stand for one.
+    /// The offset is neither decimal digits nor one of the words that stand for one, or a live read has no start.
     InvalidOffset = "invalid-offset", 400, "Invalid offset";
     /// The body does not decode as the format that its content type names.
     InvalidBody = "invalid-body", 400, "Invalid body";
     /// An append needs a content type.
     MissingContentType = "missing-content-type", 400, "Missing content type";
-    /// The request is not well-formed.
+    /// The request is not well-formed, its body ended early, or a PATCH asks for nothing.
     BadRequest = "bad-request", 400, "Bad request";
-    /// Credentials are missing or wrong.
+    /// Credentials are missing or wrong. Not used yet.
     Unauthorized = "unauthorized", 401, "Unauthorized";
-    /// The caller may not do this with this name.
+    /// The caller may not do this with this name. Not used yet.
     Forbidden = "forbidden", 403, "Forbidden";
     /// The path exists but does not take this method.
     MethodNotAllowed = "method-not-allowed", 405, "Method not allowed";
-    /// None of the accepted types can be given.
+    /// None of the accepted types can be given. Not used.
     NotAcceptable = "not-acceptable", 406, "Not acceptable";
-    /// The request did not arrive in time.
+    /// The body of the request stopped coming.
     RequestTimeout = "request-timeout", 408, "Request timed out";
-    /// The request line is longer than the limit.
+    /// The request line is longer than the limit. Not used: HTTP/1.1 answers 431 then.
     UriTooLong = "uri-too-long", 414, "Request target too long";
-    /// The request headers are longer than the limit.
+    /// The request headers are longer than the limit. Seldom met: most are refused before they are read.
     HeadersTooLarge = "headers-too-large", 431, "Request headers too large";
-    /// Too many requests are in flight; send it again after a moment.
+    /// A bound of the node is met and nothing was done; send it again after a moment.
     Overloaded = "overloaded", 503, "Overloaded";
     /// The disk is full: appends are refused until space returns, reads go on.
     DiskFull = "disk-full", 507, "Disk is full";

@@ -1,6 +1,6 @@
 //! Pages name only what exists.
 
-use std::path::Path;
+use std::collections::BTreeSet;
 
 use super::{Source, none, root, sources};
 
@@ -37,19 +37,41 @@ fn looks_like_a_path(span: &str) -> bool {
 }
 
 fn dead_links(page: &Source) -> Vec<String> {
-    let folder = Path::new(&page.path).parent().unwrap();
     let prose: String = page.text.split("```").step_by(2).collect();
     let targets = prose.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
     targets
         .filter(|target| {
-            !target.contains("://") && !target.starts_with(['#', '<']) && !target.starts_with("mailto:")
+            !target.contains("://") && !target.starts_with('<') && !target.starts_with("mailto:")
         })
-        .filter(|target| {
-            let path = target.split('#').next().unwrap();
-            !root().join(folder).join(path).exists()
-        })
+        .filter(|target| !leads_somewhere(page, target))
         .map(|target| format!("{}: {target}", page.path))
         .collect()
+}
+
+/// Whether a relative link names a file, and its anchor a heading of that page.
+fn leads_somewhere(page: &Source, target: &str) -> bool {
+    let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
+    let file = root().join(&page.path).parent().unwrap().join(path);
+    match anchor {
+        None => file.exists(),
+        Some(anchor) if path.is_empty() => anchors(&page.text).contains(anchor),
+        Some(anchor) => std::fs::read_to_string(file).is_ok_and(|text| anchors(&text).contains(anchor)),
+    }
+}
+
+/// The anchors of a page's headings, as the book and the usual viewers make them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let prose: String = text.split("\n```").step_by(2).collect::<Vec<_>>().join("\n");
+    for heading in prose.lines().filter(|line| line.starts_with('#')) {
+        let title = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        let plain: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+        let again = (1..).map(|number| format!("{plain}-{number}"));
+        let free = std::iter::once(plain.clone()).chain(again).find(|name| !found.contains(name));
+        found.extend(free);
+    }
+    found
 }
 
 #[test]
@@ -58,4 +80,15 @@ fn spans_and_paths_are_told_apart() {
         "see `crates/env` and `check`, `a b/c`, `/ready`, `text/plain`, `x.rs`\n```\n`not/here`\n```\n";
     let paths: Vec<_> = code_spans(text).filter(|span| looks_like_a_path(span)).collect();
     assert_eq!(paths, ["crates/env", "x.rs"]);
+}
+
+#[test]
+fn anchors_are_those_of_the_viewers() {
+    let text = "# One: `two`, three\n\n```sh\n# none\n```\n## Same\n## Same\n## a_b-c\n";
+    let expected = ["a_b-c", "one-two-three", "same", "same-1"].map(str::to_owned);
+    assert_eq!(anchors(text), BTreeSet::from(expected));
+    let page = Source { path: "README.md".to_owned(), text: text.to_owned() };
+    assert!(leads_somewhere(&page, "#same-1") && leads_somewhere(&page, "docs/http.md#offsets"));
+    let dead = ["#other", "docs/http.md#no-such-heading", "docs/none.md", "docs/none.md#offsets"];
+    assert!(dead.iter().all(|target| !leads_somewhere(&page, target)));
 }

@@ -3,10 +3,12 @@
 
 mod docs;
 mod edges;
+mod http;
 mod layout;
 mod lengths;
 mod ratchets;
 mod rust;
+mod tables;
 mod words;
 
 use std::fs;
