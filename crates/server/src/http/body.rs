@@ -1,14 +1,15 @@
 //! The bodies of requests.
 //!
 //! Owns the spooling of a body into memory. Guarantees that the bodies of all requests together stay within the node's
-//! budget, that each stays within its limit, and that a sender which makes no progress is cut. Copies a body at most
-//! once, and not at all when it comes in one piece.
+//! budget, that each stays within its limit, and that a sender which makes no progress is cut. Copies a body once, out of
+//! the connection's buffer: what is kept of it later keeps nothing else alive.
 
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
+use futures::FutureExt;
 use http_body_util::BodyExt;
 use kelda_format::batch::Batch;
 use kelda_format::limits::{LimitError, MAX_BATCH_BYTES};
@@ -28,6 +29,8 @@ const PROGRESS_LIMIT: Duration = Duration::from_secs(30);
 const ROOM_LIMIT: Duration = Duration::from_secs(10);
 /// The budget is asked in steps of at least this size.
 const STEP: u64 = 16 << 10;
+/// A body that comes in pieces gets at most this much memory before the pieces are there.
+const AHEAD_BYTES: u64 = 1 << 20;
 /// From this size on a body is decoded where it holds up no other request.
 const ASIDE_BYTES: usize = 256 << 10;
 
@@ -65,9 +68,10 @@ pub async fn spool(app: &App, headers: &HeaderMap, mut body: Body, limit: u64) -
     };
     room.take(first.len() as u64, limit).await?;
     let Some(second) = frame(app, &mut body).await? else {
-        return Ok(Spooled { bytes: first, _hold: room.hold });
+        return Ok(Spooled { bytes: Bytes::copy_from_slice(&first), _hold: room.hold });
     };
-    let mut whole = BytesMut::with_capacity(first.len() + second.len());
+    let ahead = usize::try_from(declared.unwrap_or(0).min(AHEAD_BYTES)).unwrap_or(0);
+    let mut whole = BytesMut::with_capacity(ahead.max(first.len() + second.len()));
     whole.extend_from_slice(&first);
     drop(first);
     let mut next = Some(second);
@@ -83,9 +87,13 @@ pub async fn spool(app: &App, headers: &HeaderMap, mut body: Body, limit: u64) -
 /// The next piece of a body that is not empty; nothing at its end.
 async fn frame(app: &App, body: &mut Body) -> Result<Option<Bytes>, Refusal> {
     loop {
-        let Ok(next) = app.env.timeout(PROGRESS_LIMIT, body.frame()).await else {
-            let detail = format!("no byte of the body came for {} s", PROGRESS_LIMIT.as_secs());
-            return Err(Refusal::new(Problem::RequestTimeout, detail));
+        // Most frames are there already, and need no timer.
+        let next = match body.frame().now_or_never() {
+            Some(next) => next,
+            None => app.env.timeout(PROGRESS_LIMIT, body.frame()).await.map_err(|_| {
+                let detail = format!("no byte of the body came for {} s", PROGRESS_LIMIT.as_secs());
+                Refusal::new(Problem::RequestTimeout, detail)
+            })?,
         };
         match next {
             None => return Ok(None),
