@@ -8,6 +8,7 @@ pub(crate) mod room;
 pub(crate) mod scan;
 pub(crate) mod segment;
 pub(crate) mod writer;
+pub(crate) mod zeros;
 
 use tokio::sync::OwnedSemaphorePermit;
 

@@ -1,7 +1,7 @@
 //! Preparing segments ahead: owns the creation of segment files, on a thread of its own. Guarantees that a segment is
 //! preallocated and its name durable before an entry is placed in it, and that it is made only after the header of the
 //! one before it is synced, so that a segment without a header before another was damaged (P11); says that the device is full, and tries again
-//! until it is not. Never writes to a segment.
+//! until it is not. Never writes anything but zeros to a segment.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use kelda_env::{DiskError, DiskFile};
 
 use super::queue::Stopped;
 use super::room::Slot;
-use super::segment;
+use super::{segment, zeros};
 use crate::retry::Backoff;
 use crate::session::Session;
 
@@ -65,5 +65,7 @@ async fn prepare(session: &Session, wanted: Slot) -> Result<(Slot, Arc<dyn DiskF
     let file = disk.create_preallocated(&path, capacity).await?;
     // The name has to be durable before anything in the file is acknowledged.
     disk.sync_dir(&segment::dir(session.id)).await?;
-    Ok((Slot { number: wanted.number, capacity }, file))
+    let slot = Slot { number: wanted.number, capacity };
+    zeros::write(session, slot, &file).await?;
+    Ok((slot, file))
 }

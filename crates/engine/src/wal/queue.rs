@@ -15,6 +15,9 @@ use super::Reserved;
 use super::room::{Place, Room, Slot};
 use crate::stream::OpenStream;
 
+/// Groups over which the mean of their sizes moves.
+const MEAN_OVER: u64 = 16;
+
 /// One accepted entry.
 pub(crate) struct WalEntry {
     /// The stream it belongs to, told when it is durable.
@@ -79,6 +82,8 @@ struct State {
     disk_full: bool,
     refusing: bool,
     ended: bool,
+    /// Moving mean of the bytes of a group.
+    usual_group: u64,
 }
 
 /// The queue; shared by the appends, the writer and the preparer of segments.
@@ -102,6 +107,7 @@ impl WalQueue {
                 disk_full: false,
                 refusing: false,
                 ended: false,
+                usual_group: 0,
             }),
             filled: Notify::new(),
             room_made: Notify::new(),
@@ -170,7 +176,21 @@ impl WalQueue {
                 None => break,
             }
         }
-        if group.is_empty() { Next::Empty } else { Next::Group(group) }
+        if group.is_empty() {
+            return Next::Empty;
+        }
+        state.usual_group = (state.usual_group * (MEAN_OVER - 1) + bytes) / MEAN_OVER;
+        Next::Group(group)
+    }
+
+    /// Bytes that a group has nowadays, about.
+    pub(crate) fn usual_group(&self) -> u64 {
+        self.state.lock().usual_group
+    }
+
+    /// Whether an entry waits for the next segment.
+    pub(crate) fn room_is_awaited(&self) -> bool {
+        self.state.lock().room.is_awaited()
     }
 
     /// Places a synced mark in `segment`, only if nothing waits and that is the segment being filled.

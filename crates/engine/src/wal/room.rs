@@ -113,6 +113,11 @@ impl Room {
         }
     }
 
+    /// Whether an entry asked for a segment that is not there.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.wanted > 0
+    }
+
     /// Forgets that an entry asked for more than a usual segment has.
     pub(crate) fn unwant(&mut self) {
         self.wanted = 0;
