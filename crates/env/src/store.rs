@@ -41,6 +41,21 @@ pub trait Store: Send + Sync + 'static {
     /// `NotFound`; `OutOfRange` when the object ends before the range does; `Failed`.
     async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Bytes, StoreError>;
 
+    /// Several ranges of an object, in their order, none of them empty and each behind the one before. Close to one
+    /// another, so that one request for all may be the best way; no answer keeps the bytes of another in memory.
+    ///
+    /// # Errors
+    /// As [`Store::get_range`].
+    async fn get_ranges(&self, key: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, StoreError> {
+        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Ok(Vec::new()) };
+        let whole = self.get_range(key, first.start..last.end).await?;
+        if ranges.len() == 1 {
+            return Ok(vec![whole]);
+        }
+        let at = |position: u64| usize::try_from(position - first.start).unwrap_or(usize::MAX);
+        Ok(ranges.iter().map(|it| Bytes::copy_from_slice(&whole[at(it.start)..at(it.end)])).collect())
+    }
+
     /// The length of an object in bytes, or nothing when there is none.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use super::disk::RealDisk;
+use super::object_files::{self, ObjectFiles};
 use crate::disk_error::{Class, classify};
 use crate::{Adopted, Disk, DiskError, ObjectInfo, Place, Store, StoreError, StoreOp, check_key};
 
@@ -29,6 +30,7 @@ const MAX_KNOWN_DIRECTORIES: usize = 4096;
 pub struct LocalStore {
     files: LocalFileSystem,
     root: PathBuf,
+    objects: Arc<ObjectFiles>,
     known: Arc<Mutex<BTreeSet<PathBuf>>>,
     failed: Arc<OnceLock<String>>,
 }
@@ -45,7 +47,8 @@ impl LocalStore {
         let root = root.canonicalize().map_err(failed)?;
         let files =
             LocalFileSystem::new_with_prefix(&root).map_err(|error| failed(io::Error::other(error)))?;
-        Ok(LocalStore { files: files.with_fsync(true), root, known: Arc::default(), failed: Arc::default() })
+        let (objects, known, failed) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(LocalStore { files: files.with_fsync(true), root, objects, known, failed })
     }
 
     /// Removes what puts that a crash interrupted left behind and answers how many files that were. Only for the one
@@ -150,7 +153,9 @@ impl LocalStore {
         check_key(key)?;
         self.writable(key, op)?;
         self.ensure_parent(key, op).await?;
-        match self.files.put_opts(&ObjectPath::from(key), body.into(), mode.into()).await {
+        let answer = self.files.put_opts(&ObjectPath::from(key), body.into(), mode.into()).await;
+        self.objects.forget(key);
+        match answer {
             Ok(_) => Ok(()),
             Err(error) => self.refused(key, op, store_error(key, op, error)).await,
         }
@@ -199,23 +204,32 @@ impl Store for LocalStore {
         if range.is_empty() {
             return Ok(Bytes::new());
         }
-        let wanted = range.end - range.start;
-        let answer = self.files.get_range(&ObjectPath::from(key), range.clone()).await;
-        match answer.map_err(|error| store_error(key, StoreOp::Get, error)) {
-            Ok(bytes) if bytes.len() as u64 == wanted => Ok(bytes),
-            Err(error) if error.is_not_found() => Err(error),
-            other => match self.head(key).await? {
-                Some(len) if len < range.end => Err(StoreError::OutOfRange {
-                    key: key.to_owned(),
-                    start: range.start,
-                    end: range.end,
-                    len,
-                }),
-                _ => Err(other
-                    .err()
-                    .unwrap_or_else(|| StoreError::failed(key, StoreOp::Get, "a short answer"))),
-            },
+        let parts = self.get_ranges(key, std::slice::from_ref(&range)).await?;
+        parts.into_iter().next().ok_or_else(|| StoreError::failed(key, StoreOp::Get, "no answer"))
+    }
+
+    async fn get_ranges(&self, key: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, StoreError> {
+        check_key(key)?;
+        let open = self.objects.get(key);
+        if let Some(parts) = open.as_ref().and_then(|file| object_files::read_now(file, ranges)) {
+            return Ok(parts);
         }
+        let (objects, path, name) = (Arc::clone(&self.objects), self.root.join(key), key.to_owned());
+        let ranges = ranges.to_vec();
+        blocking(key, StoreOp::Get, move || {
+            let failed = |error| failure(&name, StoreOp::Get, error);
+            let file = open.map_or_else(|| objects.open(&name, &path), Ok).map_err(failed)?;
+            let part = |range: &Range<u64>| {
+                let bytes = object_files::read(&file, range).map_err(failed)?;
+                if (bytes.len() as u64) < range.end - range.start {
+                    let (start, end, len) = (range.start, range.end, file.metadata().map_err(failed)?.len());
+                    return Err(StoreError::OutOfRange { key: name.clone(), start, end, len });
+                }
+                Ok(bytes)
+            };
+            ranges.iter().map(part).collect()
+        })
+        .await
     }
 
     async fn head(&self, key: &str) -> Result<Option<u64>, StoreError> {
@@ -236,6 +250,7 @@ impl Store for LocalStore {
         check_key(key)?;
         self.writable(key, StoreOp::Delete)?;
         let answer = self.files.delete(&ObjectPath::from(key)).await;
+        self.objects.forget(key);
         match answer.map_err(|error| store_error(key, StoreOp::Delete, error)) {
             // A missing object too: the sync of an earlier delete may have been cut short.
             Ok(()) | Err(StoreError::NotFound { .. }) => self.sync_entry(key, StoreOp::Delete).await,

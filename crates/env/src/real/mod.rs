@@ -9,6 +9,7 @@ mod clock;
 mod disk;
 mod file;
 mod local_store;
+mod object_files;
 mod process;
 mod random;
 mod tasks;

@@ -12,6 +12,8 @@ contract!(
     replaces,
     reads_what_was_put,
     reads_exact_ranges,
+    reads_several_ranges,
+    a_read_object_can_be_replaced_and_deleted,
     knows_what_is_there,
     deletes,
     lists_whole_segments_in_order,
@@ -52,6 +54,28 @@ async fn reads_exact_ranges(World { store, .. }: World) {
         assert!(matches!(error, StoreError::OutOfRange { len: 10, .. }), "{range:?}: {error}");
     }
     assert!(store.get_range("b", 0..1).await.unwrap_err().is_not_found());
+}
+
+async fn reads_several_ranges(World { store, .. }: World) {
+    let body: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
+    store.put_if_absent("a", Bytes::from(body.clone())).await.unwrap();
+    for ranges in [&[0..7, 7..9][..], &[3..4, 1000..150_000, 399_999..400_000], &[0..200_000, 200_000..400_000], &[]] {
+        let parts = store.get_ranges("a", ranges).await.unwrap();
+        let wanted: Vec<&[u8]> = ranges.iter().map(|it| &body[it.start as usize..it.end as usize]).collect();
+        assert_eq!(parts, wanted);
+    }
+    let error = store.get_ranges("a", &[5..6, 399_999..400_001]).await.unwrap_err();
+    assert!(matches!(error, StoreError::OutOfRange { len: 400_000, .. }), "{error}");
+    assert!(store.get_ranges("b", &[0..1, 2..3]).await.unwrap_err().is_not_found());
+}
+
+async fn a_read_object_can_be_replaced_and_deleted(World { store, .. }: World) {
+    store.put("a", Bytes::from_static(b"one")).await.unwrap();
+    assert_eq!(store.get_range("a", 0..3).await.unwrap(), "one");
+    store.put("a", Bytes::from_static(b"two")).await.unwrap();
+    assert_eq!(store.get_range("a", 0..3).await.unwrap(), "two");
+    store.delete("a").await.unwrap();
+    assert!(store.get_range("a", 0..3).await.unwrap_err().is_not_found());
 }
 
 async fn knows_what_is_there(World { store, .. }: World) {
