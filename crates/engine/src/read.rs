@@ -3,6 +3,9 @@
 //! missed), and that a missing object is damage only when a newer view still names it (P13). Never opens a stream,
 //! never lists the store.
 
+use std::sync::Arc;
+
+use futures::FutureExt;
 use kelda_format::{Block, Offset, StreamId};
 
 use crate::bounds::Bounds;
@@ -69,7 +72,15 @@ impl Engine {
                     shared.damage.report(stream, from, &error);
                     return Err(error);
                 }
-                Ok(blocks) => return bounds.answer(from, blocks),
+                Ok(blocks) => {
+                    let next = blocks.last().map_or(from, Block::end);
+                    if let Some(ahead) = shared.objects.ahead(&view, stream, next) {
+                        let shared = Arc::clone(shared);
+                        let load = async move { shared.objects.load_ahead(ahead).await };
+                        self.inner.shared.env.tasks.spawn("read-ahead", load.boxed());
+                    }
+                    return bounds.answer(from, blocks);
+                }
                 Err(error) => missing = Some(shared.judge(error, missing, stream, from)?),
             }
         }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use futures::stream::{StreamExt, TryStreamExt};
 use kelda_format::object::{Extent, ObjectIndex};
+use tokio::sync::SemaphorePermit;
 
 use super::load_cache::Begin;
 use super::page::{Page, PageKey};
@@ -71,21 +72,21 @@ impl ObjectReader {
     }
 
     /// Fetches neighbouring extents with one request and decodes them.
-    async fn load_pages(
+    pub(super) async fn load_pages(
         &self,
         source: &Source,
         index: &ObjectIndex,
         extents: &[Extent],
     ) -> Result<Vec<Page>, ObjectError> {
         let span = plan::span(extents);
-        let bytes = self.get(source, span.clone()).await?;
+        let ranges: Vec<_> =
+            extents.iter().map(|it| it.position..it.position + u64::from(it.length)).collect();
+        let _permit = self.flight(&span).await;
+        let parts = self.store.get_ranges(&source.key, &ranges).await;
+        let parts = parts.map_err(|error| ObjectError::of_store(error, span.start))?;
         let mut pages = Vec::with_capacity(extents.len());
-        for extent in extents {
-            let at = (extent.position - span.start) as usize;
-            let part = bytes.slice(at..at + extent.length as usize);
-            // A page that outlives its request must not keep the rest of it alive.
-            let part = if extents.len() > 1 { Bytes::copy_from_slice(&part) } else { part };
-            let page = Page::decode(&part, &index.source, source.stream, extent, span.end - span.start)
+        for (extent, part) in extents.iter().zip(&parts) {
+            let page = Page::decode(part, &index.source, source.stream, extent, span.end - span.start)
                 .map_err(|(at, detail)| {
                     let Extent { base, end, position, .. } = extent;
                     let detail =
@@ -99,11 +100,16 @@ impl ObjectReader {
 
     /// Bytes of an object, within the budget of what may be in flight.
     pub(super) async fn get(&self, source: &Source, range: Range<u64>) -> Result<Bytes, ObjectError> {
-        let units = (range.end - range.start).div_ceil(FLIGHT_UNIT).min(u64::from(self.in_flight_units));
-        let units = u32::try_from(units).unwrap_or(self.in_flight_units);
-        // The semaphore is never closed; if it were, going on without a permit would be right.
-        let _permit = self.in_flight.acquire_many(units).await;
+        let _permit = self.flight(&range).await;
         let position = range.start;
         self.store.get_range(&source.key, range).await.map_err(|error| ObjectError::of_store(error, position))
+    }
+
+    /// Room for the bytes of one request. The semaphore is never closed; if it were, going on without a permit would be
+    /// right.
+    async fn flight(&self, range: &Range<u64>) -> Option<SemaphorePermit<'_>> {
+        let units = (range.end - range.start).div_ceil(FLIGHT_UNIT).min(u64::from(self.in_flight_units));
+        let units = u32::try_from(units).unwrap_or(self.in_flight_units);
+        self.in_flight.acquire_many(units).await.ok()
     }
 }

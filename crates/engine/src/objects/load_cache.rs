@@ -105,6 +105,11 @@ impl<K: Ord + Copy, V: Clone> LoadCache<K, V> {
         }
     }
 
+    /// Whether the value of `key` is kept or on its way; does not count as a use.
+    pub(crate) fn is_known(&self, key: K) -> bool {
+        self.inner.lock().slots.contains_key(&key)
+    }
+
     /// How many bytes the kept values weigh.
     #[cfg(test)]
     pub(crate) fn weight(&self) -> usize {

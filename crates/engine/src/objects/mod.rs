@@ -5,6 +5,7 @@
 //!
 //! A page is an extent of an object's index: the unit of caching. Neighbouring pages come in one request.
 
+mod ahead;
 mod error;
 mod fetch;
 mod find_time;

@@ -7,7 +7,7 @@ use kelda_env::sim::{FaultPlan, Sim};
 use kelda_format::{Codec, Offset};
 
 use super::world::{World, limit, records, roomy};
-use crate::objects::ObjectReaderConfig;
+use crate::objects::{ObjectReader, ObjectReaderConfig};
 
 #[test]
 fn many_readers_of_one_page_cost_one_request() {
@@ -81,6 +81,37 @@ fn sequential_reading_fetches_ahead_and_a_single_read_does_not() {
         }
         let requests = world.gets() - before;
         assert!(requests <= 16, "{requests} requests for 9 MB in 150 pages");
+    });
+}
+
+#[test]
+fn a_sequence_is_read_ahead_of_and_jumps_are_not() {
+    Sim::run(5, |sim| async move {
+        let mut world = World::new(&sim, 1);
+        let entries: Vec<(usize, &[usize], u64)> = (0..900).map(|at| (0, &[10_000][..], 100 + at)).collect();
+        world.segment(&entries).await;
+        let stream = world.stream(0);
+        // The reads are as long as what is read ahead of begins at.
+        let part = limit(1 << 20, u64::MAX);
+        let read = async |reader: &ObjectReader, from: Offset| {
+            let blocks = reader.read(&world.state, stream, from, &part).await.unwrap();
+            let next = blocks.last().unwrap().end();
+            (next, reader.ahead(&world.state, stream, next))
+        };
+        let jumping = world.reader(roomy());
+        for from in [700, 400, 0] {
+            assert!(read(&jumping, Offset(from)).await.1.is_none(), "offset {from} is a jump");
+        }
+        let reader = world.reader(roomy());
+        let (next, ahead) = read(&reader, Offset(0)).await;
+        assert!(ahead.is_none(), "it may be a jump");
+        let (next, ahead) = read(&reader, next).await;
+        let before = world.gets();
+        reader.load_ahead(ahead.expect("two in sequence")).await;
+        assert_eq!(world.gets(), before + 1, "one request");
+        let (next, _) = read(&reader, next).await;
+        read(&reader, next).await;
+        assert_eq!(world.gets(), before + 1, "what follows is there");
     });
 }
 
