@@ -19,7 +19,7 @@ use super::refusal::Refusal;
 use crate::config::{ClusterSettings, NodeSettings};
 
 /// Bytes of replies that fast readers may have in memory whole; everybody else's are read piece by piece.
-const FAST_REPLY_BYTES: u64 = 8 << 20;
+const FAST_REPLY_BYTES: u64 = 64 << 20;
 
 /// The world of a request.
 #[derive(Clone)]

@@ -13,6 +13,9 @@ use super::form::{self, Form};
 use super::refusal::Refusal;
 use super::{body, describe, fields, name, offset, request as sent};
 
+/// Fields of a usual answer, and of what every reply carries: room is made for them once.
+const USUAL_FIELDS: usize = 12;
+
 /// Answers an append.
 ///
 /// # Errors
@@ -45,8 +48,9 @@ pub async fn append(app: &App, parts: &request::Parts, body: Body) -> Result<Res
     let fresh = receipt.producer.is_some() && plain && !receipt.duplicate;
     *response.status_mut() = if fresh { StatusCode::OK } else { StatusCode::NO_CONTENT };
     let headers = response.headers_mut();
-    describe::put(headers, fields::KELDA_STREAM_ID, receipt.stream.to_string());
-    describe::put(headers, fields::STREAM_NEXT_OFFSET, offset::format(receipt.next));
+    headers.reserve(USUAL_FIELDS);
+    headers.insert(fields::KELDA_STREAM_ID, HeaderValue::from(receipt.stream.0));
+    headers.insert(fields::STREAM_NEXT_OFFSET, offset::value(receipt.next));
     describe::put_true(headers, fields::STREAM_CLOSED, receipt.sealed);
     put_receipt(headers, &receipt);
     Ok(response)
@@ -55,9 +59,9 @@ pub async fn append(app: &App, parts: &request::Parts, body: Body) -> Result<Res
 /// What an append got, beside the tail.
 pub(super) fn put_receipt(headers: &mut HeaderMap, receipt: &Receipt) {
     if let Some(first) = receipt.first.filter(|first| *first < receipt.next) {
-        describe::put(headers, fields::KELDA_FIRST_OFFSET, offset::format(first));
+        headers.insert(fields::KELDA_FIRST_OFFSET, offset::value(first));
         if let Some(timestamp) = receipt.timestamp {
-            describe::put(headers, fields::KELDA_TIMESTAMP, timestamp.to_string());
+            headers.insert(fields::KELDA_TIMESTAMP, HeaderValue::from(timestamp.0));
         }
     }
     describe::put_true(headers, fields::KELDA_DUPLICATE, receipt.duplicate);

@@ -4,6 +4,7 @@
 //! text in the order of the numbers, and never contain a character that a URL or a header would have to escape.
 //! Never resolves an offset: whether it exists is the service's business.
 
+use axum::http::HeaderValue;
 use kelda_format::ids::Offset;
 
 /// Digits of a written offset: enough for any `u64`.
@@ -15,6 +16,19 @@ const GROUP: usize = 16;
 #[must_use]
 pub fn format(offset: Offset) -> String {
     format!("{:0DIGITS$}", offset.0)
+}
+
+/// The same as the value of a header field.
+#[must_use]
+pub fn value(offset: Offset) -> HeaderValue {
+    let mut digits = [b'0'; DIGITS];
+    let mut left = offset.0;
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (left % 10) as u8;
+        left /= 10;
+    }
+    // Digits are visible ASCII.
+    HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static(""))
 }
 
 /// Reads an offset: decimal digits, or `<16 digits>_<16 digits>` with the first group zero, meaning the second.

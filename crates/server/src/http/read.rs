@@ -40,7 +40,11 @@ const ROOM_LIMIT: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// What the client gets instead.
-pub async fn read(app: &App, parts: &request::Parts) -> Result<Response<Body>, Refusal> {
+pub async fn read(
+    app: &App,
+    parts: &request::Parts,
+    pulse: Option<Arc<Pulse>>,
+) -> Result<Response<Body>, Refusal> {
     let name = name::of(&parts.uri)?;
     let query = ReadQuery::new(&Parameters::parse(parts.uri.query())?)?;
     let form = form::of_reply(sent::one(&parts.headers, &header::ACCEPT)?, query.as_records);
@@ -55,7 +59,7 @@ pub async fn read(app: &App, parts: &request::Parts) -> Result<Response<Body>, R
         content_type: position.info.content_type.clone(),
         form,
         end: query.until.map(end),
-        pulse: parts.extensions.get::<Arc<Pulse>>().cloned(),
+        pulse,
     };
     let from = position.offset;
     match query.live {

@@ -3,56 +3,82 @@
 //! Owns the routes of the HTTP front end and what every reply gets on its way out. Guarantees that every request is
 //! answered, with a problem when nothing else is right.
 
-use axum::Router;
+use std::sync::Arc;
+
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, Response, header};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, Request, Response, header};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use hyper::body::Incoming;
 use kelda_format::limits::MAX_HEADER_BLOCK_BYTES;
 use kelda_service::Problem;
 
 use super::app::App;
 use super::refusal::Refusal;
 use super::{append, cors, create, manage, read};
+use crate::net::{Pulse, Site};
 
-/// The router of the front end.
-pub fn router(app: App) -> Router {
-    Router::new().route("/", axum::routing::any(root)).fallback(stream).with_state(app)
+/// The front end of a node that serves.
+pub struct Streams(pub App);
+
+impl Site for Streams {
+    fn answer(
+        &self,
+        request: Request<Incoming>,
+        pulse: Option<Arc<Pulse>>,
+    ) -> BoxFuture<'static, Response<Body>> {
+        let app = self.0.clone();
+        async move {
+            let (parts, body) = request.into_parts();
+            let answer = if parts.uri.path() == "/" {
+                root(&app, &parts)
+            } else {
+                stream(&app, &parts, body, pulse).await
+            };
+            finish(&app, &parts.headers, answer)
+        }
+        .boxed()
+    }
 }
 
-/// The router of a node that does not serve yet.
-pub fn waiting() -> Router {
-    Router::new().fallback(|| async {
+/// The front end of a node that does not serve yet.
+pub struct Waiting;
+
+impl Site for Waiting {
+    fn answer(&self, _: Request<Incoming>, _: Option<Arc<Pulse>>) -> BoxFuture<'static, Response<Body>> {
         let refusal = Refusal::new(Problem::Unavailable, "this node is starting: come back");
-        cors::dress(None, refusal.into_response())
-    })
+        std::future::ready(cors::dress(None, refusal.into_response())).boxed()
+    }
 }
 
 /// The root: which streams there are.
-async fn root(State(app): State<App>, request: Request) -> Response<Body> {
-    let (parts, _body) = request.into_parts();
-    let answer = match parts.method {
-        Method::GET | Method::HEAD => manage::list(&app, &parts),
+fn root(app: &App, parts: &Parts) -> Result<Response<Body>, Refusal> {
+    match parts.method {
+        Method::GET | Method::HEAD => manage::list(app, parts),
         Method::OPTIONS => Ok(cors::options()),
         _ => Err(refuse_method(&parts.method, "GET, HEAD, OPTIONS")),
-    };
-    finish(&app, &parts.headers, answer)
+    }
 }
 
 /// Everything else is the name of a stream.
-async fn stream(State(app): State<App>, request: Request) -> Response<Body> {
-    let (parts, body) = request.into_parts();
-    let answer = match (check(&parts.headers), &parts.method) {
-        (Err(refusal), _) => Err(refusal),
-        (Ok(()), &Method::GET) => read::read(&app, &parts).await,
-        (Ok(()), &Method::HEAD) => manage::head(&app, &parts),
-        (Ok(()), &Method::PUT) => create::create(&app, &parts, body).await,
-        (Ok(()), &Method::POST) => append::append(&app, &parts, body).await,
-        (Ok(()), &Method::PATCH) => manage::patch(&app, &parts).await,
-        (Ok(()), &Method::DELETE) => manage::delete(&app, &parts).await,
-        (Ok(()), &Method::OPTIONS) => Ok(cors::options()),
-        (Ok(()), method) => Err(refuse_method(method, cors::METHODS)),
-    };
-    finish(&app, &parts.headers, answer)
+async fn stream(
+    app: &App,
+    parts: &Parts,
+    body: Incoming,
+    pulse: Option<Arc<Pulse>>,
+) -> Result<Response<Body>, Refusal> {
+    check(&parts.headers)?;
+    match parts.method {
+        Method::GET => read::read(app, parts, pulse).await,
+        Method::HEAD => manage::head(app, parts),
+        Method::PUT => create::create(app, parts, Body::new(body)).await,
+        Method::POST => append::append(app, parts, Body::new(body)).await,
+        Method::PATCH => manage::patch(app, parts).await,
+        Method::DELETE => manage::delete(app, parts).await,
+        Method::OPTIONS => Ok(cors::options()),
+        _ => Err(refuse_method(&parts.method, cors::METHODS)),
+    }
 }
 
 /// HTTP/1.1 cuts a header block by itself; HTTP/2 counts it packed.

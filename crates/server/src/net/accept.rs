@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use axum::Router;
 use kelda_env::Env;
 use kelda_service::Problem;
 use tokio::net::{TcpListener, TcpStream};
@@ -15,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::connection;
+use super::{Site, connection};
 use crate::http::refusal::Refusal;
 
 /// How long to wait when the system has no descriptor or memory left for another connection.
@@ -27,7 +26,7 @@ pub struct Front {
     /// The world.
     pub env: Env,
     /// What answers requests; a request is answered by the one of its moment.
-    pub router: Arc<ArcSwap<Router>>,
+    pub site: Arc<ArcSwap<Box<dyn Site>>>,
     /// Connections at once.
     pub max_connections: usize,
     /// Cancelled when the listener is to close and connections are to finish.
@@ -60,14 +59,10 @@ pub async fn run(front: Front, listener: TcpListener) {
             turn_away(&stream, front.max_connections);
             continue;
         };
-        let (env, router) = (front.env.clone(), Arc::clone(&front.router));
-        let (stopping, killing) = (front.stopping.clone(), front.killing.clone());
+        let (env, site) = (front.env.clone(), Arc::clone(&front.site));
+        let ends = connection::Ends { stopping: front.stopping.clone(), killing: front.killing.clone() };
         let serving = async move {
-            tokio::select! {
-                biased;
-                () = killing.cancelled() => {}
-                () = connection::serve(env, stream, router, stopping) => {}
-            }
+            connection::serve(env, stream, site, ends).await;
             drop(seat);
         };
         front.env.spawn("connection", front.tracker.track_future(serving));

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use arc_swap::ArcSwap;
-use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, Response, Version};
-use futures::FutureExt;
+use axum::http::{Method, Request, Response, Uri, Version};
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use hyper::body::{Bytes, Frame, Incoming, SizeHint};
 use hyper::service::service_fn;
 use hyper_util::server::conn::auto::Builder;
@@ -22,12 +23,11 @@ use kelda_env::Env;
 use kelda_format::limits::MAX_HEADER_BLOCK_BYTES;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
-use tower::Service as _;
 
-use super::Pulse;
 use super::executor::EnvExecutor;
 use super::pulse::InFlight;
 use super::watched::Watched;
+use super::{Pulse, Site};
 use crate::http::refusal::Refusal;
 
 /// Requests that one HTTP/2 connection may have in flight.
@@ -39,13 +39,33 @@ const CONNECTION_WINDOW: u32 = 1 << 20;
 /// Bytes of one HTTP/2 reply that may wait for the socket.
 const MAX_SEND_BUFFER: usize = 16 << 10;
 
-/// Serves one connection to its end, or to the end of what is in flight once `stopping` is cancelled.
-pub(super) async fn serve(
-    env: Env,
-    stream: TcpStream,
-    router: Arc<ArcSwap<Router>>,
-    stopping: CancellationToken,
-) {
+/// How the node ends a connection.
+pub(super) struct Ends {
+    /// Cancelled when what is in flight is to be finished.
+    pub(super) stopping: CancellationToken,
+    /// Cancelled when the connection is to be dropped as it is.
+    pub(super) killing: CancellationToken,
+}
+
+impl Ends {
+    /// Each of them once, `true` for the one that drops. A token costs a lock whenever it is looked at; in this set it is
+    /// looked at when it has something to say.
+    fn watch(self) -> FuturesUnordered<BoxFuture<'static, bool>> {
+        let Ends { stopping, killing } = self;
+        let stopped = async move {
+            stopping.cancelled().await;
+            false
+        };
+        let killed = async move {
+            killing.cancelled().await;
+            true
+        };
+        [stopped.boxed(), killed.boxed()].into_iter().collect()
+    }
+}
+
+/// Serves one connection to its end, or to the end of what is in flight once the node stops.
+pub(super) async fn serve(env: Env, stream: TcpStream, site: Arc<ArcSwap<Box<dyn Site>>>, ends: Ends) {
     // Replies are written whole; waiting for more to send with them only delays them.
     let _ = stream.set_nodelay(true);
     let pulse = Pulse::new(Arc::clone(&env.clock));
@@ -61,22 +81,32 @@ pub(super) async fn serve(
         .max_send_buf_size(MAX_SEND_BUFFER);
     let service = service_fn(|request: Request<Incoming>| {
         let shared = request.version() >= Version::HTTP_2;
-        let (guard, router) = (pulse.begin(shared), Router::clone(&router.load()));
+        let guard = pulse.begin(shared);
+        let (method, uri) = (request.method().clone(), request.uri().clone());
         // HTTP/2 bounds what waits for the socket by itself, per reply.
         let pulse = (!shared).then(|| Arc::clone(&pulse));
+        let answer = site.load().answer(request, pulse);
         async move {
-            let response = handle(router, request, pulse).await;
+            let response = match AssertUnwindSafe(answer).catch_unwind().await {
+                Ok(response) => response,
+                Err(_) => panicked(&method, &uri),
+            };
             Ok::<_, Infallible>(response.map(|body| Counted { body, _guard: guard }))
         }
     });
     let connection = builder.serve_connection(watched, service);
     tokio::pin!(connection);
-    let ended = tokio::select! {
-        biased;
-        ended = &mut connection => ended,
-        () = stopping.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let mut ends = ends.watch();
+    let ended = loop {
+        tokio::select! {
+            biased;
+            ended = &mut connection => break ended,
+            Some(killed) = ends.next() => {
+                if killed {
+                    return;
+                }
+                connection.as_mut().graceful_shutdown();
+            }
         }
     };
     if let Err(error) = ended {
@@ -84,25 +114,11 @@ pub(super) async fn serve(
     }
 }
 
-/// Asks the router; a panic becomes an answer.
-async fn handle(mut router: Router, request: Request<Incoming>, pulse: Option<Arc<Pulse>>) -> Response<Body> {
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let mut request = request.map(Body::new);
-    if let Some(pulse) = pulse {
-        request.extensions_mut().insert(pulse);
-    }
-    match AssertUnwindSafe(router.call(request)).catch_unwind().await {
-        Ok(Ok(response)) => response,
-        Ok(Err(never)) => match never {},
-        Err(_) => {
-            tracing::error!(%method, path, "a request panicked");
-            let detail = "this request met a bug in the server; its log says more";
-            crate::http::cors::dress(
-                None,
-                Refusal::new(kelda_service::Problem::Internal, detail).into_response(),
-            )
-        }
-    }
+/// The answer of a handler that panicked.
+fn panicked(method: &Method, uri: &Uri) -> Response<Body> {
+    tracing::error!(%method, path = uri.path(), "a request panicked");
+    let detail = "this request met a bug in the server; its log says more";
+    crate::http::cors::dress(None, Refusal::new(kelda_service::Problem::Internal, detail).into_response())
 }
 
 /// A reply that counts as in flight until it is sent or given up.

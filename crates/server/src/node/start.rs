@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use axum::Router;
 use kelda_engine::{Engine, EngineConfig, Identity};
 use kelda_env::{Disk, DiskError, Env, LocalStore, LockGuard, Place, Store};
 use kelda_format::ids::NodeId;
@@ -23,9 +22,9 @@ use super::{Node, Phase, PhaseCell, StartError, marker};
 use crate::admin::{self, Admin};
 use crate::config::{Listen, NodeSettings};
 use crate::http::app::App;
-use crate::http::router::{self, waiting};
+use crate::http::router::{Streams, Waiting};
 use crate::net::accept::{self, Front};
-use crate::net::bind;
+use crate::net::{Site, bind};
 
 /// Where the lock of the data directory is.
 pub(crate) const LOCK_FILE: &str = "lock";
@@ -49,7 +48,7 @@ pub struct Prepared {
     lock: LockGuard,
     listen: Option<SocketAddr>,
     admin_listen: Option<SocketAddr>,
-    router: Arc<ArcSwap<Router>>,
+    site: Arc<ArcSwap<Box<dyn Site>>>,
     admin: Arc<Admin>,
     phase: Arc<PhaseCell>,
     stopping: CancellationToken,
@@ -77,11 +76,11 @@ pub async fn prepare(env: Env, settings: NodeSettings) -> Result<Prepared, Start
     let (stopping, killing) = (CancellationToken::new(), CancellationToken::new());
     let connections = TaskTracker::new();
     let phase = Arc::new(PhaseCell::new());
-    let router = Arc::new(ArcSwap::from_pointee(waiting()));
+    let site = served(Waiting);
     let admin = Admin::new(env.clone(), Arc::clone(&phase));
-    let front = |router, max_connections| Front {
+    let front = |site, max_connections| Front {
         env: env.clone(),
-        router,
+        site,
         max_connections,
         stopping: stopping.clone(),
         killing: killing.clone(),
@@ -93,11 +92,11 @@ pub async fn prepare(env: Env, settings: NodeSettings) -> Result<Prepared, Start
     let admin_listen = admin_http.as_ref().map(|(_, address)| *address);
     let max_connections = usize::try_from(settings.max_connections).unwrap_or(usize::MAX);
     if let Some((listener, _)) = http {
-        env.spawn("http", accept::run(front(Arc::clone(&router), max_connections), listener));
+        env.spawn("http", accept::run(front(Arc::clone(&site), max_connections), listener));
     }
     if let Some((listener, _)) = admin_http {
-        let router = Arc::new(ArcSwap::from_pointee(admin::router(Arc::clone(&admin))));
-        env.spawn("admin", accept::run(front(router, MAX_ADMIN_CONNECTIONS), listener));
+        let site = served(admin::router(Arc::clone(&admin)));
+        env.spawn("admin", accept::run(front(site, MAX_ADMIN_CONNECTIONS), listener));
     }
     let engine = EngineConfig { wal_linger: settings.wal_linger, ..EngineConfig::default() };
     Ok(Prepared {
@@ -108,13 +107,18 @@ pub async fn prepare(env: Env, settings: NodeSettings) -> Result<Prepared, Start
         lock,
         listen,
         admin_listen,
-        router,
+        site,
         admin,
         phase,
         stopping,
         killing,
         connections,
     })
+}
+
+/// A front end that another one can take the place of.
+fn served(site: impl Site) -> Arc<ArcSwap<Box<dyn Site>>> {
+    Arc::new(ArcSwap::from_pointee(Box::new(site)))
 }
 
 fn open(setting: &'static str, listen: Listen) -> Result<Option<(TcpListener, SocketAddr)>, StartError> {
@@ -172,7 +176,7 @@ impl Prepared {
         let ending = CancellationToken::new();
         let app = App::new(self.env.clone(), service.clone(), meta, &self.settings, ending.clone());
         self.admin.serve(metalog.clone(), service.clone());
-        self.router.store(Arc::new(router::router(app)));
+        self.site.store(Arc::new(Box::new(Streams(app))));
         self.phase.set(Phase::Serving);
         Ok(Node {
             env: self.env,

@@ -63,3 +63,10 @@ proptest! {
         prop_assert_eq!(x.cmp(&y), a.cmp(&b));
     }
 }
+
+#[test]
+fn a_field_says_what_the_text_says() {
+    for offset in [0, 7, 1021, u64::MAX].map(Offset) {
+        assert_eq!(value(offset).to_str().unwrap(), format(offset));
+    }
+}

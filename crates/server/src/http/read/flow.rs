@@ -33,7 +33,7 @@ const PIECE: u64 = 16 << 10;
 const FRAME: usize = 16 << 10;
 /// Bytes that are handed to the connection at a time, for a page that is held whole. Not copied when they are at least
 /// [`DIRECT`] in one piece: the block stays in memory in any case.
-const WHOLE_FRAME: usize = 64 << 10;
+const WHOLE_FRAME: usize = 256 << 10;
 /// From this size on a piece is a frame of its own.
 const DIRECT: usize = 4 << 10;
 /// Bytes of a record from which on its page is held whole.
