@@ -126,7 +126,8 @@ fn the_example_of_the_documentation_is_right() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
     let page = std::fs::read_to_string(page).unwrap();
     let (_, example) = page.split_once("The smallest append").unwrap();
-    let hex = example.split("```").nth(1).unwrap();
+    let (_, example) = example.split_once("```text\n").unwrap();
+    let (hex, _) = example.split_once("```").unwrap();
     let bytes: Vec<u8> = hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
     let batch = records::decode_write(&bytes.into()).unwrap();
     assert_eq!(batch.records().collect::<Vec<_>>(), [kelda_format::Record::new("hi")]);
