@@ -6,6 +6,7 @@ use std::future::Future;
 use hyper::Uri;
 use kelda_client::{CreateOptions, Kelda, path};
 use kelda_env::Random;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Failure;
 
@@ -14,6 +15,8 @@ pub struct Streams {
     kelda: Kelda,
     names: Vec<String>,
     keep: bool,
+    /// Listens before the first stream is there, so that an interrupt never leaves one behind.
+    interrupt: Signal,
 }
 
 impl Streams {
@@ -26,7 +29,10 @@ impl Streams {
         keep: bool,
     ) -> Result<Streams, Failure> {
         let prefix = format!("bench/{:016x}", random.next_u64());
-        let mut streams = Streams { kelda: Kelda::connect(endpoint)?, names: Vec::new(), keep };
+        let interrupt = signal(SignalKind::interrupt())
+            .map_err(|error| Failure::local(format!("cannot listen for signals: {error}")))?;
+        let kelda = Kelda::connect(endpoint)?;
+        let mut streams = Streams { kelda, names: Vec::new(), keep, interrupt };
         let options =
             CreateOptions { content_type: Some(content_type.to_owned()), ..CreateOptions::default() };
         for number in 0..count {
@@ -47,9 +53,14 @@ impl Streams {
         self.names.iter().map(|name| uri(&path(name))).collect()
     }
 
-    /// Waits for a measurement with them, then deletes them; its failure goes before that of the deletion.
-    pub async fn during<T>(self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-        let result = work.await;
+    /// Waits for a measurement with them, or for the user to interrupt it, then deletes them; its failure goes before that
+    /// of the deletion.
+    pub async fn during<T>(mut self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        let result = tokio::select! {
+            biased;
+            result = work => result,
+            _ = self.interrupt.recv() => Err(Failure::local("interrupted")),
+        };
         let removed = self.remove().await;
         let value = result?;
         removed.map(|()| value)

@@ -190,3 +190,16 @@ fn what_cannot_be_measured_is_said() {
     let missing = bench.node.command(&["bench", "read", "--stream", "no/such"]).output().unwrap();
     assert_eq!(missing.status.code(), Some(3));
 }
+
+#[test]
+fn an_interrupt_deletes_the_streams() {
+    let bench = Bench::new();
+    let mut running = bench.node.command(&["bench", "append", "--duration", "10m"]).spawn().unwrap();
+    while bench.streams().is_empty() {
+        assert_eq!(running.try_wait().unwrap(), None, "still measuring");
+    }
+    let pid = running.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(running.wait().unwrap().code(), Some(1));
+    assert_eq!(bench.streams(), "");
+}
