@@ -74,7 +74,8 @@ impl Engine {
                 }
                 Ok(blocks) => {
                     let next = blocks.last().map_or(from, Block::end);
-                    if let Some(ahead) = shared.objects.ahead(&view, stream, next) {
+                    let step = blocks.iter().map(Block::byte_len).sum();
+                    if let Some(ahead) = shared.objects.ahead(&view, stream, next, step) {
                         let shared = Arc::clone(shared);
                         let load = async move { shared.objects.load_ahead(ahead).await };
                         self.inner.shared.env.tasks.spawn("read-ahead", load.boxed());

@@ -1,5 +1,5 @@
 //! Reading ahead of a reader in sequence: owns the choice what to fetch before anybody asks. Guarantees that a reader
-//! which jumps about causes none of it, that it stays within one request's bytes of the reader, and that it never waits
+//! which jumps about causes none of it, that it stays within a step of the reader and one request, and that it never waits
 //! for room. Never reports an error: who needs the page meets it.
 
 use std::ops::Range;
@@ -25,8 +25,9 @@ pub(crate) struct Ahead {
 }
 
 impl ObjectReader {
-    /// What a reader of `stream` that goes on at `next` will want soon and nobody fetched yet.
-    pub(crate) fn ahead(&self, view: &State, stream: StreamId, next: Offset) -> Option<Ahead> {
+    /// What a reader of `stream` that goes on at `next`, and got `step` bytes this time, will want next and nobody fetched
+    /// yet.
+    pub(crate) fn ahead(&self, view: &State, stream: StreamId, next: Offset, step: u64) -> Option<Ahead> {
         let row = view.object_at(stream, next)?;
         let source = Source::of(view, row).ok()?;
         let index = self.indexes.peek(source.object)?;
@@ -34,7 +35,8 @@ impl ObjectReader {
         let key = |extent| PageKey { object: source.object, stream: source.stream, extent };
         let at = extents.partition_point(|extent| extent.end <= next);
         let before = self.pages.peek(key(at.checked_sub(1)?))?.request;
-        let first = first_missing(extents, at, |extent| self.pages.is_known(key(extent)))?;
+        let near = step.max(plan::REQUEST_BYTES / 2);
+        let first = first_missing(extents, at, near, |extent| self.pages.is_known(key(extent)))?;
         let bytes = before.saturating_mul(2).min(plan::REQUEST_BYTES);
         let room = self.in_flight.available_permits() as u64 * FLIGHT_UNIT;
         if before < SEQUENTIAL_BYTES || room < bytes {
@@ -59,9 +61,9 @@ impl ObjectReader {
     }
 }
 
-/// The first extent from `at` on that is not known, if it lies less than half a request ahead.
-fn first_missing(extents: &[Extent], at: usize, known: impl Fn(usize) -> bool) -> Option<usize> {
-    let near = extents.get(at)?.position + plan::REQUEST_BYTES / 2;
+/// The first extent from `at` on that is not known, if it lies less than `near` bytes ahead.
+fn first_missing(extents: &[Extent], at: usize, near: u64, known: impl Fn(usize) -> bool) -> Option<usize> {
+    let near = extents.get(at)?.position + near;
     let missing = (at..extents.len()).find(|extent| !known(*extent) || extents[*extent].position >= near)?;
     (extents[missing].position < near).then_some(missing)
 }

@@ -96,7 +96,7 @@ fn a_sequence_is_read_ahead_of_and_jumps_are_not() {
         let read = async |reader: &ObjectReader, from: Offset| {
             let blocks = reader.read(&world.state, stream, from, &part).await.unwrap();
             let next = blocks.last().unwrap().end();
-            (next, reader.ahead(&world.state, stream, next))
+            (next, reader.ahead(&world.state, stream, next, 1 << 20))
         };
         let jumping = world.reader(roomy());
         for from in [700, 400, 0] {
