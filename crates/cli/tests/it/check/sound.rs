@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::Stdio;
 use std::time::Duration;
 
+use kelda_client::Kelda;
 use kelda_format::{ObjectId, keys};
 
 use super::{Data, objects};
@@ -128,10 +129,16 @@ fn several_streams_objects_and_segments_are_clean_after_a_stop_and_a_kill() {
     assert_eq!(report["totals"]["log_entries"], 0);
 }
 
-#[test]
-fn a_kill_under_load_leaves_a_clean_directory() {
+/// Where the next record of a stream goes.
+async fn next_offset(node: &Node, name: &str) -> u64 {
+    Kelda::connect(&node.endpoint()).unwrap().head(name).await.unwrap().next_offset
+}
+
+#[tokio::test]
+async fn a_kill_under_load_leaves_a_clean_directory() {
     let data = Data::new();
     let mut node = Node::start(&data.path());
+    let mut records = 0;
     for name in ["load/a", "load/b"] {
         node.run(&["create", name, "--content-type", "text/plain"]);
     }
@@ -153,7 +160,15 @@ fn a_kill_under_load_leaves_a_clean_directory() {
                 })
             })
             .collect();
-        std::thread::sleep(Duration::from_millis(150 + 70 * round));
+        // Both writers are at work, however slow the machine; then a moment that differs each round.
+        for (name, writer) in ["load/a", "load/b"].into_iter().zip(&mut writers) {
+            let before = next_offset(&node, name).await;
+            while next_offset(&node, name).await == before {
+                assert_eq!(writer.try_wait().unwrap(), None, "the writer to {name} ended");
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(17 * round)).await;
         node.kill();
         for writer in &mut writers {
             writer.wait().unwrap();
@@ -162,7 +177,9 @@ fn a_kill_under_load_leaves_a_clean_directory() {
             thread.join().unwrap();
         }
         let report = data.clean();
-        assert!(report["totals"]["records"].as_u64().unwrap() > 0);
+        let found = report["totals"]["records"].as_u64().unwrap();
+        assert!(found > records, "{found} records, {records} in the round before");
+        records = found;
         node.restart();
     }
 }
