@@ -9,7 +9,7 @@ use thiserror::Error;
 pub enum StartError {
     /// A file of the write-ahead log is damaged; nothing was changed.
     #[error(
-        "{file} is corrupt at byte {position}: {detail}; restore the file from a copy, or remove it and lose what it holds"
+        "{file} is corrupt at byte {position}: {detail}; copy the data directory, then run kelda check on the copy"
     )]
     Corrupt {
         /// Path below the data directory.
