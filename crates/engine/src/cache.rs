@@ -61,6 +61,10 @@ impl LogCache {
         assert_eq!(block.base(), self.end, "the durable tail moves without gaps");
         self.end = block.end();
         self.pushed += weight(&block);
+        if self.blocks.capacity() == 0 {
+            // Many streams get one block and then nothing for long; the usual growth makes room for four.
+            self.blocks.reserve_exact(1);
+        }
         self.blocks.push_back(Cached { block, pushed: self.pushed });
     }
 
