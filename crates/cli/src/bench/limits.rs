@@ -20,12 +20,19 @@ use crate::exit::Failure;
 pub const SYNC_BYTES: [u64; 3] = [4 << 10, 256 << 10, 1 << 20];
 /// Requests in flight of the handler that does nothing.
 pub const NOOP_IN_FLIGHT: [u32; 3] = [1, 16, 256];
+/// The pause before each write of those that have pauses: a medium and a machine that rest in between take longer.
+const PAUSE: Duration = Duration::from_millis(5);
 /// The name of the measurement of loopback.
 pub const LOOPBACK: &str = "loopback TCP, 1 connection";
 
 /// The name of the measurement of synced writes.
 pub fn sync_name(bytes: u64) -> String {
     format!("write {} + fdatasync", size::format(bytes))
+}
+
+/// The name of the measurement of synced writes with pauses.
+pub fn paced_sync_name() -> String {
+    format!("write {} + fdatasync, with pauses", size::format(SYNC_BYTES[0]))
 }
 
 /// The name of the measurement of a handler that does nothing.
@@ -63,8 +70,10 @@ impl Limits {
         let mut measured = Vec::new();
         for bytes in SYNC_BYTES {
             say(&sync_name(bytes));
-            measured.push(fdatasync::measure(world, self, bytes).await?);
+            measured.push(fdatasync::measure(world, self, bytes, None).await?);
         }
+        say(&paced_sync_name());
+        measured.push(fdatasync::measure(world, self, SYNC_BYTES[0], Some(PAUSE)).await?);
         say(LOOPBACK);
         measured.push(loopback::measure(world, self.duration).await?);
         for in_flight in NOOP_IN_FLIGHT {

@@ -135,7 +135,7 @@ fn limits_need_no_server_and_leave_nothing() {
     let report: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
     assert_eq!(report["endpoint"], Value::Null);
     let measured = report["measurements"].as_array().unwrap();
-    assert_eq!(measured.len(), 7);
+    assert_eq!(measured.len(), 8);
     measured.iter().for_each(check);
     for (index, bytes) in [4 << 10, 256 << 10, 1 << 20].into_iter().enumerate() {
         let writes = latencies(&measured[index], "write");

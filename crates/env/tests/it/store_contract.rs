@@ -59,7 +59,9 @@ async fn reads_exact_ranges(World { store, .. }: World) {
 async fn reads_several_ranges(World { store, .. }: World) {
     let body: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
     store.put_if_absent("a", Bytes::from(body.clone())).await.unwrap();
-    for ranges in [&[0..7, 7..9][..], &[3..4, 1000..150_000, 399_999..400_000], &[0..200_000, 200_000..400_000], &[]] {
+    for ranges in
+        [&[0..7, 7..9][..], &[3..4, 1000..150_000, 399_999..400_000], &[0..200_000, 200_000..400_000], &[]]
+    {
         let parts = store.get_ranges("a", ranges).await.unwrap();
         let wanted: Vec<&[u8]> = ranges.iter().map(|it| &body[it.start as usize..it.end as usize]).collect();
         assert_eq!(parts, wanted);
