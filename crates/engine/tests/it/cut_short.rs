@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use kelda_engine::StartError;
 use kelda_env::OpenMode;
-use kelda_env::sim::Sim;
+use kelda_env::sim::{FaultPlan, Sim};
 use kelda_format::StreamId;
 
 use crate::world::{World, body};
@@ -157,6 +157,31 @@ fn a_session_that_was_ended_before_it_began_a_segment_is_recovered() {
                 if seed % 2 == 0 { world.crash().await } else { world.kill().await }
             }
             assert_eq!(world.read_all(stream).await.len(), 3);
+        });
+    }
+}
+
+#[test]
+fn no_mark_stays_when_a_segment_is_begun_while_the_one_before_is_removed() {
+    for seed in 0..40 {
+        Sim::run(seed, |sim| async move {
+            sim.set_faults(FaultPlan::slow());
+            let world = World::new(&sim).await;
+            let stream = world.create("a").await;
+            for round in 0..6 {
+                world.append(stream, &[&body(round, 100)]).await.unwrap();
+                let engine = world.engine.clone();
+                let flush = sim.spawn(async move { engine.flush().await });
+                // The next segment is begun at another moment of the flush each time.
+                let moment = (seed * 31 + round as u64 * 17) % 200;
+                sim.sleep(std::time::Duration::from_millis(moment)).await;
+                world.append(stream, &[&body(round, 100)]).await.unwrap();
+                flush.await.unwrap();
+                world.append(stream, &[&body(round, 100)]).await.unwrap();
+                sim.sleep(std::time::Duration::from_secs(2)).await;
+                let files = world.wal_files();
+                assert!(!files.iter().any(|path| path.ends_with("unbegun")), "round {round}: {files:?}");
+            }
         });
     }
 }

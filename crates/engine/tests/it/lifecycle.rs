@@ -1,8 +1,11 @@
 //! Opening, closing, trimming and deleting streams.
 
+use std::time::Duration;
+
 use kelda_engine::{AppendError, EndError, OpenError};
 use kelda_env::sim::{FaultPlan, Sim};
 use kelda_format::{Epoch, Offset, StreamId};
+use kelda_metalog::memory::Step;
 
 use crate::world::{World, request};
 
@@ -54,6 +57,26 @@ fn nothing_is_acknowledged_after_a_delete_was_answered() {
         assert_eq!(world.engine.open(stream).await.err(), Some(OpenError::Gone));
         assert_eq!(world.engine.delete(stream).await, Err(EndError::Gone));
         assert_eq!(world.engine.open(StreamId(999)).await.err(), Some(OpenError::Gone));
+    });
+}
+
+#[test]
+fn an_append_that_meets_a_delete_under_way_is_not_acknowledged() {
+    Sim::run(6, |sim| async move {
+        let world = World::new(&sim).await;
+        // The log has not taken the deletion yet, or took it and has not answered.
+        for (name, step) in [("a", Step::Append), ("b", Step::Checked)] {
+            let stream = world.create(name).await;
+            let open = world.open(stream).await;
+            open.append(request(&["one"])).await.unwrap();
+            let hold = world.log.hold(step);
+            let engine = world.engine.clone();
+            let delete = sim.spawn(async move { engine.delete(stream).await });
+            sim.sleep(Duration::from_millis(100)).await;
+            assert_eq!(open.append(request(&["late"])).await, Err(AppendError::Closed), "{step:?}");
+            drop(hold);
+            assert_eq!(delete.await.unwrap(), Ok(()));
+        }
     });
 }
 

@@ -165,7 +165,7 @@ async fn start(
 ) -> (MetaLog, Result<Engine, StartError>) {
     let env = node.env();
     let metalog = MetaLogConfig { cluster: Some(CLUSTER), ..MetaLogConfig::default() };
-    let meta = MetaLog::open(env.clone(), Arc::new(log.handle()), metalog).await.unwrap();
+    let meta = MetaLog::open(env.clone(), Arc::new(log.clone()), metalog).await.unwrap();
     let identity = Identity { node: NodeId(1), address: "node-1".to_owned(), cluster: CLUSTER };
     let engine =
         Engine::start(env, Arc::new(meta.clone()), Arc::new(store.clone()), config.clone(), identity).await;
