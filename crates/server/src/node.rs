@@ -6,6 +6,7 @@
 
 mod error;
 mod marker;
+pub(crate) mod meta_wal;
 mod phase;
 mod ready;
 mod start;

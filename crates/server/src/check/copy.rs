@@ -6,11 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use kelda_env::{Disk, DiskError, OpenMode, RealDisk};
-use kelda_metalog::sqlite::{WAL_HEADER_BYTES, WalFile};
 use tempfile::TempDir;
 
 use super::CheckError;
-use crate::node::{META_FILE, META_WAL_FILE};
+use crate::node::{META_FILE, META_WAL_FILE, meta_wal};
 
 /// Bytes that are copied at once.
 const PIECE_BYTES: usize = 1 << 20;
@@ -40,7 +39,7 @@ pub(super) async fn copy(disk: &dyn Disk, data_dir: &str) -> Result<Copy, CheckE
     let mut wal_damaged_at = None;
     if disk.exists(META_WAL_FILE).await.map_err(unreadable)? {
         copy_file(disk, META_WAL_FILE, &to, DATABASE_WAL, data_dir).await?;
-        wal_damaged_at = wal_damage(disk).await.map_err(unreadable)?;
+        wal_damaged_at = meta_wal::damaged_at(disk).await.map_err(unreadable)?;
     }
     Ok(Copy { dir, wal_damaged_at })
 }
@@ -68,23 +67,5 @@ async fn copy_file(
         let written = target.write_at(std::slice::from_ref(&piece), at).await;
         written.map_err(|error| CheckError::scratch(data_dir, &error))?;
         at += piece.len() as u64;
-    }
-}
-
-/// Where SQLite's log is damaged, if it is.
-async fn wal_damage(disk: &dyn Disk) -> Result<Option<u64>, DiskError> {
-    let file = disk.open(META_WAL_FILE, OpenMode::Read).await?;
-    let Some(mut wal) = WalFile::begin(&file.read_at(0, WAL_HEADER_BYTES).await?) else { return Ok(None) };
-    let frame_bytes = wal.frame_bytes();
-    // Whole frames per read.
-    let piece = (PIECE_BYTES / frame_bytes).max(1) * frame_bytes;
-    let mut at = WAL_HEADER_BYTES as u64;
-    loop {
-        let bytes = file.read_at(at, piece).await?;
-        bytes.chunks_exact(frame_bytes).for_each(|frame| wal.frame(frame));
-        if bytes.len() < piece {
-            return Ok(wal.damaged_at());
-        }
-        at += bytes.len() as u64;
     }
 }

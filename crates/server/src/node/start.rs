@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Node, Phase, PhaseCell, StartError, marker};
+use super::{Node, Phase, PhaseCell, StartError, marker, meta_wal};
 use crate::admin::{self, Admin};
 use crate::config::{Listen, NodeSettings};
 use crate::http::app::App;
@@ -221,8 +221,24 @@ impl Prepared {
         Ok(())
     }
 
+    /// SQLite takes a damaged frame of its log for the end, and would drop every commit behind it.
+    async fn refuse_lost_commits(&self) -> Result<(), StartError> {
+        let damaged = meta_wal::damaged_at(&*self.env.disk).await;
+        match damaged.map_err(|error| StartError::disk(&self.data_dir, &error))? {
+            None => Ok(()),
+            Some(position) => {
+                let detail = format!(
+                    "{META_WAL_FILE} at byte {position}: commits follow that would be lost; restore the data directory \
+                     from a copy"
+                );
+                Err(StartError::Damaged { data_dir: self.data_dir.clone(), detail })
+            }
+        }
+    }
+
     async fn metalog(&self) -> Result<MetaLog, StartError> {
         self.refuse_lost_metadata().await?;
+        self.refuse_lost_commits().await?;
         let disk = &self.env.disk;
         disk.create_dir_all(META_DIR).await.map_err(|error| StartError::disk(&self.data_dir, &error))?;
         let path = self.host_path(META_FILE)?;

@@ -138,6 +138,31 @@ async fn damage_is_named_and_nothing_is_guessed() {
 }
 
 #[tokio::test]
+async fn commits_that_a_damaged_frame_would_hide_are_not_lost_in_silence() {
+    // What a node that was killed left.
+    let golden =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/tests/golden/data-0.1/data.tar.gz");
+    let dir = tempfile::tempdir().unwrap();
+    let unpacked =
+        std::process::Command::new("tar").arg("-xzf").arg(golden).arg("-C").arg(dir.path()).status();
+    assert!(unpacked.unwrap().success());
+    let (data, log) = (dir.path().join("data"), dir.path().join("data/meta/log.sqlite-wal"));
+    let whole = std::fs::read(&log).unwrap();
+    // The third frame: a header of 32 bytes, then frames of 24 bytes and a page.
+    let third = 32 + 2 * (24 + 4096);
+    let mut bytes = whole.clone();
+    bytes[third + 2000] ^= 1;
+    std::fs::write(&log, &bytes).unwrap();
+    let found = error(&data).await;
+    assert!(matches!(found, StartError::Damaged { .. }), "{found:?}");
+    let named = format!("log.sqlite-wal at byte {third}: commits follow");
+    assert!(found.to_string().contains(&named), "{found}");
+    assert_eq!(std::fs::read(&log).unwrap(), bytes, "nothing was changed");
+    std::fs::write(&log, whole).unwrap();
+    assert!(start_in(&data, &Options::default()).await.is_ok());
+}
+
+#[tokio::test]
 async fn a_directory_that_cannot_be_written_is_named() {
     // /proc takes no directories, whoever asks.
     let found = match kelda_env::Env::real(std::path::Path::new("/proc/kelda")) {
