@@ -6,6 +6,7 @@
 
 mod decode;
 mod encode;
+mod object;
 mod value;
 
 pub use decode::{DecodeFault, decode, decode_record};

@@ -18,12 +18,15 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::object::{Named, Object};
 use super::value;
 
 /// Least bytes of an encoded header, so that a list of them is bounded before it is encoded.
 const LEAST_HEADER_BYTES: usize = 3;
 /// Most bytes of one header value as JSON: what the longest value needs when every byte of it is escaped.
 const MAX_VALUE_TEXT_BYTES: usize = 16 * MAX_HEADER_BLOCK_BYTES;
+/// What stands for a record, placed or not.
+const RECORD: &str = r#"a record, which is an object like {"body":"hello"}"#;
 
 /// Why a body is not a batch of records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,7 +60,7 @@ pub fn decode(body: &[u8]) -> Result<Batch, DecodeFault> {
 /// # Errors
 /// [`DecodeFault`]: the first thing that is wrong, with its column.
 pub fn decode_record(line: &[u8]) -> Result<Record, DecodeFault> {
-    let placed: PlacedText<'_> = serde_json::from_slice(line).map_err(|error| {
+    let Object(placed) = serde_json::from_slice::<Object<PlacedText<'_>>>(line).map_err(|error| {
         DecodeFault::Malformed(error.to_string().replace(" at line 1 column", " at column"))
     })?;
     for (name, value) in [("offset", &placed.offset), ("timestamp", &placed.timestamp)] {
@@ -121,7 +124,7 @@ impl<'de> Visitor<'de> for Records<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while let Some(record) = seq.next_element::<RecordText<'de>>()? {
+        while let Some(Object(record)) = seq.next_element::<Object<RecordText<'de>>>()? {
             push(self.0, record).map_err(|refused| match refused {
                 DecodeFault::Malformed(detail) => de::Error::custom(detail),
                 DecodeFault::Limit(limit) => {
@@ -147,6 +150,10 @@ struct RecordText<'a> {
     producer_timestamp: Option<Cow<'a, str>>,
 }
 
+impl Named for RecordText<'_> {
+    const WHAT: &'static str = RECORD;
+}
+
 /// A record that has, or had, a place in a stream.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -165,6 +172,10 @@ struct PlacedText<'a> {
     producer_timestamp: Option<Cow<'a, str>>,
 }
 
+impl Named for PlacedText<'_> {
+    const WHAT: &'static str = RECORD;
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HeaderText<'a> {
@@ -174,6 +185,10 @@ struct HeaderText<'a> {
     kind: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     value: Option<&'a RawValue>,
+}
+
+impl Named for HeaderText<'_> {
+    const WHAT: &'static str = r#"a header, which is an object like {"name":"kind","value":"new"}"#;
 }
 
 /// The list of headers, refused when it is longer than any that fits its limit.
@@ -189,7 +204,7 @@ fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<HeaderText<
         fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
             const MOST: usize = MAX_HEADER_BLOCK_BYTES / LEAST_HEADER_BYTES;
             let mut list = Vec::new();
-            while let Some(header) = seq.next_element()? {
+            while let Some(Object(header)) = seq.next_element()? {
                 if list.len() == MOST {
                     return Err(de::Error::custom(format!("a record has more than {MOST} headers")));
                 }

@@ -182,6 +182,41 @@ fn what_is_wrong_is_said() {
 }
 
 #[test]
+fn only_an_object_is_a_record_or_a_header() {
+    for (value, found) in [
+        ("[]", "sequence"),
+        ("[\"1\",\"2\",\"hello\"]", "sequence"),
+        ("1", "integer `1`"),
+        ("\"x\"", "string \"x\""),
+        ("null", "null"),
+        ("true", "boolean `true`"),
+    ] {
+        for (what, refused) in [
+            ("a record, which is an object", decode(format!("{{\"records\":[{value}]}}").as_bytes()).err()),
+            ("a record, which is an object", decode_record(value.as_bytes()).err()),
+            (
+                "a header, which is an object",
+                decode(format!("{{\"records\":[{{\"headers\":[{value}]}}]}}").as_bytes()).err(),
+            ),
+            (
+                "a header, which is an object",
+                decode_record(format!("{{\"headers\":[{value}]}}").as_bytes()).err(),
+            ),
+            ("an object with the field `records`", decode(value.as_bytes()).err()),
+        ] {
+            let Some(DecodeFault::Malformed(detail)) = refused else {
+                panic!("{value}: {what}: {refused:?}")
+            };
+            assert!(
+                detail.contains(found) && detail.contains(&format!("expected {what}")),
+                "{value}: {detail}"
+            );
+            assert!(detail.contains(" column "), "{value}: {detail}");
+        }
+    }
+}
+
+#[test]
 fn a_line_is_one_record_whose_place_is_not_used() {
     let line = br#"{"offset":"00000000000000000007","timestamp":"1","body":"a"}"#;
     assert_eq!(decode_record(line), Ok(Record::new("a")));
