@@ -13,7 +13,7 @@ use crate::backoff::Backoff;
 use crate::error::Error;
 use crate::http::Answer;
 use crate::stream::{Kelda, path};
-use crate::timer;
+use crate::timer::{self, Stopwatch};
 
 /// What an append got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,15 +58,18 @@ impl Appender {
         ];
         let mut backoff = Backoff::new(self.patience);
         loop {
-            match self.kelda.http.send(Method::POST, &self.target, &headers, batch.clone()).await {
+            let (limit, began) = (backoff.limit(), Stopwatch::start());
+            let http = &self.kelda.http;
+            match http.send_within(limit, Method::POST, &self.target, &headers, batch.clone()).await {
                 Ok(answer) => {
                     self.next_sequence += 1;
                     return appended(&answer);
                 }
-                Err(error) if error.is_retryable() => match backoff.pause() {
-                    Some(pause) => timer::sleep(pause).await,
-                    None => return Err(error),
-                },
+                Err(error) if error.is_retryable() => {
+                    backoff.spend(began.elapsed());
+                    let Some(pause) = backoff.pause() else { return Err(error) };
+                    timer::sleep(pause).await;
+                }
                 Err(error) => return Err(error),
             }
         }

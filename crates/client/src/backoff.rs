@@ -6,10 +6,14 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
+use crate::http::ANSWER_LIMIT;
+
 /// The first pause.
 const FIRST: Duration = Duration::from_millis(50);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(2);
+/// The least time that a try gets, however little patience is left: a busy server answers within it.
+const SHORTEST_TRY: Duration = Duration::from_secs(10);
 
 /// The pauses of one request, until its patience is used up.
 #[derive(Debug)]
@@ -20,10 +24,20 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// Pauses of at most `patience` together.
+    /// Pauses, and tries in vain, of at most `patience` together.
     pub(crate) fn new(patience: Duration) -> Backoff {
         // Every state hashes with keys of its own; the library has no other source of randomness and needs no better.
         Backoff::seeded(patience, RandomState::new().hash_one(0_u8))
+    }
+
+    /// How long the next try may wait for an answer: what is left, within reason.
+    pub(crate) fn limit(&self) -> Duration {
+        self.left.clamp(SHORTEST_TRY, ANSWER_LIMIT)
+    }
+
+    /// A try took so long in vain.
+    pub(crate) fn spend(&mut self, elapsed: Duration) {
+        self.left = self.left.saturating_sub(elapsed);
     }
 
     fn seeded(patience: Duration, seed: u64) -> Backoff {

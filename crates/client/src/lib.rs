@@ -5,6 +5,7 @@
 
 pub mod append;
 mod backoff;
+pub mod endpoint;
 pub mod error;
 mod http;
 pub mod read;

@@ -13,7 +13,11 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::backoff::Backoff;
 use crate::error::Error;
 use crate::stream::{Kelda, path};
-use crate::timer;
+use crate::timer::{self, Stopwatch};
+
+/// How long a request may wait at the tail before it is asked whether the server is there: one answers after 25 seconds
+/// when nothing comes, unless it is configured otherwise.
+const LIVE_LIMIT: Duration = Duration::from_secs(90);
 
 /// Where a reader starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,23 +112,30 @@ impl Reader {
 
     async fn fetch(&mut self) -> Result<(), Error> {
         let mut backoff = Backoff::new(self.options.patience);
+        let mut live = self.options.follow && self.position.is_some();
         loop {
-            match self.fetch_once().await {
-                Err(error) if error.is_retryable() => match backoff.pause() {
-                    Some(pause) => timer::sleep(pause).await,
-                    None => return Err(error),
-                },
+            let limit = if live { LIVE_LIMIT } else { backoff.limit() };
+            let began = Stopwatch::start();
+            match self.fetch_once(live, limit).await {
+                Err(error) if error.is_retryable() => {
+                    // How long a request waited at the tail says nothing. What is tried next does not wait there: a server
+                    // that lets requests wait for longer answers it.
+                    if !std::mem::take(&mut live) {
+                        backoff.spend(began.elapsed());
+                    }
+                    let Some(pause) = backoff.pause() else { return Err(error) };
+                    timer::sleep(pause).await;
+                }
                 other => return other,
             }
         }
     }
 
-    async fn fetch_once(&mut self) -> Result<(), Error> {
+    async fn fetch_once(&mut self, live: bool, limit: Duration) -> Result<(), Error> {
         let mut headers = vec![("accept", CONTENT_TYPE.to_owned())];
         headers.extend(self.stream_id.clone().map(|id| ("kelda-if-stream-id", id)));
-        let live = self.options.follow && self.position.is_some();
         let target = format!("{}?{}", self.target, self.query(live));
-        let answer = self.kelda.http.send(Method::GET, &target, &headers, Bytes::new()).await?;
+        let answer = self.kelda.http.send_within(limit, Method::GET, &target, &headers, Bytes::new()).await?;
         self.stream_id = answer.header("kelda-stream-id").map(str::to_owned).or(self.stream_id.take());
         let next = answer.number("stream-next-offset")?;
         let up_to_date = answer.header("stream-up-to-date") == Some("true");

@@ -130,15 +130,20 @@ impl Kelda {
             target.push_str(&format!("&start_after={}", utf8_percent_encode(after, SEGMENT)));
         }
         let body = self.http.send(Method::GET, &target, &[], Bytes::new()).await?.bytes().await?;
-        serde_json::from_slice(&body).map_err(|error| Error::Protocol(format!("listing: {error}")))
+        let wrong = |error: serde_json::Error| {
+            Error::Protocol(format!("{} sent no list of streams: {error}", self.http.endpoint()))
+        };
+        serde_json::from_slice(&body).map_err(wrong)
     }
 
     /// Deletes the stream; its name is free at once.
     ///
     /// # Errors
-    /// A problem with status 404 when there is no such stream.
+    /// A problem with status 404 when there is no such stream; [`Error::Protocol`] when a server that is no Kelda says yes.
     pub async fn delete(&self, name: &str) -> Result<(), Error> {
-        self.http.send(Method::DELETE, &path(name), &[], Bytes::new()).await.map(drop)
+        let answer = self.http.send(Method::DELETE, &path(name), &[], Bytes::new()).await?;
+        // Some other server may answer anything with success.
+        answer.required("kelda-stream-id").map(drop)
     }
 
     /// Gives up the records before `offset`; with `stream_id` only if the name still stands for that stream.

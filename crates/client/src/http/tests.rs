@@ -1,0 +1,67 @@
+//! Servers that say nothing, and servers that are no Kelda.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::time::Duration;
+
+use crate::read::{ReadOptions, Reader, Start};
+use crate::{Appender, Error, Kelda};
+
+/// The clock stands still unless all wait, so no limit takes its time.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_answers_is_given_up() {
+    // The system takes the connections; nobody ever looks at them.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let kelda = Kelda::connect(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let patience = Duration::from_secs(2);
+    let mut errors = vec![kelda.head("a").await.unwrap_err(), kelda.list("", None).await.unwrap_err()];
+    errors.push(kelda.delete("a").await.unwrap_err());
+    let mut appender = Appender::new(&kelda, "a", "p".to_owned(), patience);
+    errors.push(appender.append(crate::encode_bodies([&b"x"[..]].into_iter()).unwrap()).await.unwrap_err());
+    for follow in [false, true] {
+        let options = ReadOptions { start: Start::Offset(0), until: None, count: None, follow, patience };
+        errors.push(Reader::new(&kelda, "a", options).next().await.unwrap_err());
+    }
+    for error in errors {
+        assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+    }
+}
+
+/// What a client is told that asks a server which answers this.
+async fn answered(answer: &'static str) -> [String; 2] {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let kelda = Kelda::connect(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let server = std::thread::spawn(move || {
+        for _ in 0..2 {
+            let (mut connection, _) = listener.accept().unwrap();
+            let mut request = [0; 4096];
+            assert!(connection.read(&mut request).unwrap() > 0);
+            connection.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    let said =
+        |result: Result<(), Error>| result.map_or_else(|error| error.to_string(), |()| "done".to_owned());
+    let both = [said(kelda.head("x").await.map(drop)), said(kelda.delete("x").await)];
+    server.join().unwrap();
+    both
+}
+
+#[tokio::test]
+async fn a_server_that_is_no_kelda_is_told_apart() {
+    let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    for said in answered(page).await {
+        assert!(said.contains("http://127.0.0.1:") && said.contains("sent no"), "{said}");
+    }
+    let missing =
+        "HTTP/1.1 404 Not Found\r\ncontent-type: text/html\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    for said in answered(missing).await {
+        assert!(said.contains("http://127.0.0.1:") && said.contains("not as a Kelda server does"), "{said}");
+    }
+    let ours = "HTTP/1.1 404 Not Found\r\ncontent-type: application/problem+json\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    for said in answered(ours).await {
+        assert!(said.contains("(404)"), "{said}");
+    }
+    let gone = "HTTP/1.1 204 No Content\r\nkelda-stream-id: 1\r\nconnection: close\r\n\r\n";
+    assert_eq!(answered(gone).await[1], "done");
+}
