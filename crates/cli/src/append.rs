@@ -83,7 +83,7 @@ async fn prepare(kelda: &Kelda, ui: Ui, args: &AppendArgs) -> Result<String, Fai
         Err(error) => {
             let missing = matches!(&error, kelda_client::Error::Problem(problem) if problem.status == 404);
             let failure = Failure::about(name, error);
-            let how = format!("create it first (kelda create {name}), or pass --create");
+            let how = format!("create it first (kelda create {}), or pass --create", crate::ui::quoted(name));
             Err(if missing { failure.with(&how, &[]) } else { failure })
         }
     }
@@ -109,7 +109,11 @@ impl Stored {
     fn before(&self, failure: Failure) -> Failure {
         let next_offset = self.next_offset.map(output::offset);
         let said = match self.next_offset {
-            Some(next) => format!("{} records before it were stored, next offset {next}", self.records),
+            Some(next) => {
+                let were = if self.records == 1 { "was" } else { "were" };
+                let records = output::records(self.records);
+                format!("{records} before it {were} stored, next offset {next}")
+            }
             None => "nothing was stored before it".to_owned(),
         };
         failure.with(
@@ -120,7 +124,8 @@ impl Stored {
 
     fn report(&self, ui: Ui, name: &str) -> Result<(), Failure> {
         let until = self.next_offset.map(|next| format!(", next offset {next}")).unwrap_or_default();
-        ui.done(format_args!("{name}: {} records, {} bytes appended{until}", self.records, self.bytes));
+        let bytes = if self.bytes == 1 { "1 byte".to_owned() } else { format!("{} bytes", self.bytes) };
+        ui.done(format_args!("{name}: {}, {bytes} appended{until}", output::records(self.records)));
         if !ui.json {
             return Ok(());
         }

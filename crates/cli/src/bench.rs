@@ -29,6 +29,7 @@ use world::World;
 
 /// Runs one workload on an event loop of its own and gives out what it measured, as JSON or as a table.
 pub fn run(endpoint: &str, json: bool, args: &BenchArgs) -> Result<(), Failure> {
+    output::prepare(args)?;
     // A connection for each of thousands of readers needs more descriptors than a shell gives. Where the system
     // refuses, opening the connection says so.
     let _ = kelda_env::raise_open_files_limit();

@@ -34,7 +34,7 @@ pub struct Profile {
 /// Profiles and where they were looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProfileFile {
-    /// The file, whether it is there or not.
+    /// The file, whether it is there or not; empty when nothing says where it would be.
     pub path: String,
     /// Whether it is there.
     pub exists: bool,
@@ -103,6 +103,11 @@ impl ProfileFile {
         self.profiles.profile.get(name).ok_or_else(|| {
             let path = &self.path;
             let there: Vec<_> = self.profiles.profile.keys().map(String::as_str).collect();
+            if path.is_empty() {
+                return Failure::profile(format!(
+                    "no profile {name:?}: HOME is not set, and no other variable names a file"
+                ));
+            }
             Failure::profile(match (self.exists, there.is_empty()) {
                 (false, _) => format!("no profile {name:?}: the profile file {path} does not exist"),
                 (true, true) => format!("no profile {name:?} in {path}: it has none"),

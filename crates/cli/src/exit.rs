@@ -20,11 +20,16 @@ const UNAVAILABLE: u8 = 5;
 /// What `check` looked at is damaged.
 const DAMAGED: u8 = 6;
 
+/// What shells report of a process that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
 /// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
     /// Whoever read standard output went away; no error by custom.
     OutputClosed,
+    /// Ctrl-C, after what it left was put away.
+    Interrupted,
     /// What is to be said.
     Said(Box<Complaint>),
 }
@@ -98,7 +103,7 @@ impl Failure {
     /// What is said to people; nothing when the output was closed.
     pub fn message(&self) -> Option<&str> {
         match self {
-            Failure::OutputClosed => None,
+            Failure::OutputClosed | Failure::Interrupted => None,
             Failure::Said(complaint) => Some(&complaint.message),
         }
     }
@@ -110,7 +115,11 @@ impl Failure {
 
     /// Prints the message and gives the exit code.
     pub fn report(self, json: bool) -> ExitCode {
-        let Failure::Said(complaint) = self else { return ExitCode::SUCCESS };
+        let complaint = match self {
+            Failure::OutputClosed => return ExitCode::SUCCESS,
+            Failure::Interrupted => return interrupted(),
+            Failure::Said(complaint) => complaint,
+        };
         let Complaint { message, mut fields, exit } = *complaint;
         fields.insert("exit".to_owned(), json!(exit));
         let mut err = std::io::stderr().lock();
@@ -119,6 +128,13 @@ impl Failure {
             if json { writeln!(err, "{}", Value::Object(fields)) } else { writeln!(err, "kelda: {message}") };
         ExitCode::from(exit)
     }
+}
+
+/// Ends the process by the signal, as if it had not been caught.
+fn interrupted() -> ExitCode {
+    // Should it fail, the code is the one that shells report of the signal.
+    let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGINT);
+    ExitCode::from(INTERRUPTED)
 }
 
 impl From<Error> for Failure {

@@ -12,10 +12,12 @@ pub async fn trim(kelda: &Kelda, ui: Ui, args: TrimArgs) -> Result<(), Failure> 
     let (offset, stream_id) = range::offset_of(kelda, &args.name, &args.before).await?;
     let head = kelda.trim(&args.name, offset, stream_id.as_deref()).await?;
     let (start, next) = (stream::number(&head, "kelda-start-offset"), head.next_offset);
+    let left = next.saturating_sub(start);
     ui.done(format_args!(
-        "{} begins at offset {start}, {} records are left",
+        "{} begins at offset {start}, {} {} left",
         args.name,
-        next.saturating_sub(start)
+        output::records(left),
+        if left == 1 { "is" } else { "are" }
     ));
     print(ui, &head)
 }

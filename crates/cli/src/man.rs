@@ -11,15 +11,17 @@ use crate::{output, reference};
 /// Prints one page, or writes all.
 pub fn man(ui: Ui, args: &ManArgs) -> Result<(), Failure> {
     let mut command = Cli::command();
-    command.build();
-    if args.markdown {
-        return output::whole(&reference::markdown(&command));
-    }
     if let Some(dir) = &args.dir {
-        clap_mangen::generate_to(command, dir)
+        // A page of `help` would say no more than the page of the verb it stands for.
+        let pages = without_help(command);
+        clap_mangen::generate_to(pages, dir)
             .map_err(|error| Failure::local(format!("{}: {error}", dir.display())))?;
         ui.done(format_args!("man pages are in {}", dir.display()));
         return Ok(());
+    }
+    command.build();
+    if args.markdown {
+        return output::whole(&reference::markdown(&command));
     }
     let page = match &args.verb {
         None => command,
@@ -29,6 +31,11 @@ pub fn man(ui: Ui, args: &ManArgs) -> Result<(), Failure> {
     let rendered = clap_mangen::Man::new(page).render(&mut out);
     rendered.map_err(|error| Failure::local(error.to_string()))?;
     output::bytes(&out)
+}
+
+/// The command without the subcommands that are called `help`, on every level.
+fn without_help(command: Command) -> Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
 }
 
 fn subcommand(command: &Command, verb: &str) -> Result<Command, Failure> {

@@ -12,6 +12,11 @@ use crate::exit::Failure;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
+/// So many records, in words.
+pub fn records(count: u64) -> String {
+    if count == 1 { "1 record".to_owned() } else { format!("{count} records") }
+}
+
 /// Prints records in one format.
 pub struct Records {
     format: Format,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use kelda_client::endpoint::shown;
 use serde_json::json;
 
 use crate::config::{self, InForce, ProfileFile, Said, Source};
@@ -40,24 +41,28 @@ pub fn show(ui: Ui, said: &Said) -> Result<(), Failure> {
     let name = used.profile.as_ref().map(|(name, _)| name.as_str());
     if ui.json {
         let profiles = file.profiles.profile.iter().map(|(name, profile)| {
-            json!({"name": name, "endpoint": profile.endpoint, "default": Some(name) == file.profiles.default_profile.as_ref()})
+            json!({"name": name, "endpoint": shown(&profile.endpoint), "default": Some(name) == file.profiles.default_profile.as_ref()})
         });
         return output::line(&json!({
-            "endpoint": used.endpoint,
+            "endpoint": shown(&used.endpoint),
             "endpoint_from": used.endpoint_from.to_string(),
             "profile": name,
             "profile_from": used.profile.as_ref().map(|(_, source)| named_by(*source)),
-            "file": file.path,
+            "file": (!file.path.is_empty()).then_some(&file.path),
             "file_exists": file.exists,
             "profiles": profiles.collect::<Vec<_>>(),
         }));
     }
-    let mut out = format!("endpoint  {}  ({})\n", used.endpoint, because(&used));
-    let exists = if file.exists { "" } else { "  (not there)" };
+    let mut out = format!("endpoint  {}  ({})\n", shown(&used.endpoint), because(&used));
+    let exists = match (file.exists, file.path.is_empty()) {
+        (true, _) => "",
+        (false, false) => "  (not there)",
+        (false, true) => "none  (HOME is not set)",
+    };
     out.push_str(&format!("file      {}{exists}\n", file.path));
     for (each, profile) in &file.profiles.profile {
         let mark = if Some(each.as_str()) == name { '*' } else { ' ' };
-        out.push_str(&format!("{mark} profile {each}  {}\n", profile.endpoint));
+        out.push_str(&format!("{mark} profile {each}  {}\n", shown(&profile.endpoint)));
     }
     output::whole(&out)
 }

@@ -45,7 +45,7 @@ impl Ui {
 
     /// Warns that a stream grows for ever.
     pub fn warn_unlimited(self, stream: &str) {
-        let how = format!("kelda set {stream} --max-age 7d, or --max-bytes 10GiB");
+        let how = format!("kelda set {} --max-age 7d, or --max-bytes 10GiB", quoted(stream));
         self.warn(
             "unlimited",
             stream,
@@ -59,6 +59,15 @@ impl Ui {
     }
 }
 
+/// A name as a shell takes it: in quotes when it has to be.
+pub fn quoted(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:@%+,=".contains(&byte);
+    if !name.is_empty() && name.bytes().all(plain) {
+        return name.to_owned();
+    }
+    format!("'{}'", name.replace('\'', "'\\''"))
+}
+
 fn shows_progress(ui: Ui, terminal: bool) -> bool {
     terminal && !ui.quiet && !ui.json
 }
@@ -66,6 +75,13 @@ fn shows_progress(ui: Ui, terminal: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_quoted_when_a_shell_would_misread_it() {
+        assert_eq!(quoted("logs/api-2.x_y"), "logs/api-2.x_y");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
+    }
 
     #[test]
     fn progress_is_for_people_who_look() {

@@ -9,6 +9,9 @@ use serde::Serialize;
 
 use super::size;
 
+/// Most connections at once: more than a server takes, and less than the ports there are.
+const MAX_CONNECTIONS: i64 = 4096;
+
 /// Arguments of `kelda bench`.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
@@ -72,7 +75,7 @@ pub struct EndArgs {
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub bytes: Option<u64>,
     /// End after so long [default: 10s]
-    #[arg(long, value_name = "DURATION", value_parser = kelda_server::duration::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = size::parse_time)]
     pub duration: Option<Duration>,
 }
 
@@ -82,8 +85,8 @@ pub struct AppendArgs {
     /// Streams that take turns
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub streams: u32,
-    /// Requests in flight, each on a connection of its own
-    #[arg(long, default_value_t = 16, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Requests in flight, each on a connection of its own; at most 4096
+    #[arg(long, default_value_t = 16, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_CONNECTIONS))]
     pub in_flight: u32,
     /// Records in a request
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -122,11 +125,11 @@ pub struct ReadArgs {
     /// The form of the replies
     #[arg(long, value_enum, default_value_t = Form::Raw)]
     pub form: Form,
-    /// Readers at once, each reading everything
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Readers at once, each reading everything; at most 4096
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_CONNECTIONS))]
     pub readers: u32,
     /// Bytes to ask for in a request; a server gives at most 16 MiB
-    #[arg(long, default_value = "4MiB", value_name = "SIZE", value_parser = size::parse)]
+    #[arg(long, default_value = "4MiB", value_name = "SIZE", value_parser = size::parse_page)]
     pub page: u64,
     /// Leave the stream there
     #[arg(long)]
@@ -146,7 +149,7 @@ pub struct LiveArgs {
     #[arg(long, default_value = "1KiB", value_name = "SIZE", value_parser = size::parse_stamped)]
     pub record_bytes: u64,
     /// How long to measure
-    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = kelda_server::duration::parse)]
+    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = size::parse_time)]
     pub duration: Duration,
     /// Send so long before counting
     #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = kelda_server::duration::parse)]
@@ -166,8 +169,8 @@ pub struct TailArgs {
 /// Arguments of `kelda bench fanout`.
 #[derive(Debug, Args)]
 pub struct FanoutArgs {
-    /// Readers at once, each on a connection of its own
-    #[arg(long, default_value_t = 50, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Readers at once, each on a connection of its own; at most 4096
+    #[arg(long, default_value_t = 50, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_CONNECTIONS))]
     pub readers: u32,
     #[command(flatten)]
     pub live: LiveArgs,
@@ -176,11 +179,11 @@ pub struct FanoutArgs {
 /// Arguments of `kelda bench limits`.
 #[derive(Debug, Args)]
 pub struct LimitsArgs {
-    /// The directory whose medium is measured; it may be the data directory of a node
+    /// The directory whose medium is measured; it has to be there and may be the data directory of a node
     #[arg(long, value_name = "PATH")]
     pub data_dir: PathBuf,
     /// How long each measurement takes
-    #[arg(long, default_value = "3s", value_name = "DURATION", value_parser = kelda_server::duration::parse)]
+    #[arg(long, default_value = "3s", value_name = "DURATION", value_parser = size::parse_time)]
     pub seconds: Duration,
     /// Most bytes that one measurement writes to the directory
     #[arg(long, default_value = "4GiB", value_name = "SIZE", value_parser = size::parse)]

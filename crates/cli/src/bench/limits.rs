@@ -58,6 +58,20 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Refuses a directory that is not there: a name with a mistake in it would be measured on another medium.
+    #[expect(clippy::disallowed_methods, reason = "the directory is the user's")]
+    fn check(&self) -> Result<(), Failure> {
+        let wrong = |what: &str| Failure::usage(format!("--data-dir {}: {what}", self.data_dir.display()));
+        match std::fs::metadata(&self.data_dir) {
+            Ok(found) if found.is_dir() => Ok(()),
+            Ok(_) => Err(wrong("this is no directory")),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(wrong("there is no such directory; create it on the medium to be measured"))
+            }
+            Err(error) => Err(wrong(&error.to_string())),
+        }
+    }
+
     pub fn parameters(&self) -> serde_json::Value {
         json!({
             "data_dir": self.data_dir,
@@ -67,6 +81,7 @@ impl Limits {
     }
 
     pub async fn measure(&self, world: &World) -> Result<Vec<Measurement>, Failure> {
+        self.check()?;
         let mut measured = Vec::new();
         for bytes in SYNC_BYTES {
             say(&sync_name(bytes));

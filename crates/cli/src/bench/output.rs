@@ -32,6 +32,17 @@ pub fn give_out(report: &Report, as_json: bool, args: &BenchArgs) -> Result<(), 
     }
 }
 
+/// Makes sure, before anything is measured, that the files which were asked for can be written. What they hold stays.
+pub fn prepare(args: &BenchArgs) -> Result<(), Failure> {
+    [&args.result, &args.chart].into_iter().flatten().try_for_each(|path| open(path))
+}
+
+#[expect(clippy::disallowed_types, reason = "the command line writes the files that its user names")]
+fn open(path: &Path) -> Result<(), Failure> {
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    opened.map(drop).map_err(|error| Failure::local(format!("{}: {error}", path.display())))
+}
+
 #[expect(clippy::disallowed_methods, reason = "the command line writes the files that its user names")]
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|error| Failure::local(format!("{}: {error}", path.display())))

@@ -94,7 +94,8 @@ impl CatchUp {
     /// Reads a stream that is there.
     pub async fn existing(&self, world: &World, endpoint: &str, name: &str) -> Result<Measurement, Failure> {
         let target = Target::new(endpoint)?;
-        let head = Kelda::connect(endpoint)?.head(name).await?;
+        let head = Kelda::connect(endpoint)?.head(name).await;
+        let head = head.map_err(|error| Failure::about(name, error))?;
         let start = head.headers.get("kelda-start-offset").and_then(|start| start.parse::<u64>().ok());
         let start = start.unwrap_or(0);
         let expected = Expected { records: head.next_offset - start.min(head.next_offset), bytes: None };

@@ -1,9 +1,14 @@
-//! Sizes and rates as people write them: owns the grammar `<decimal digits><unit>` with the units `B KiB MiB GiB TiB` and
+//! Sizes, rates and lengths of time as people write them: owns the grammar `<decimal digits><unit>` with the units `B KiB MiB GiB TiB` and
 //! `kB MB GB TB`, or no unit for bytes. Guarantees an error that says what would be right. Never takes zero.
+
+use std::time::Duration;
 
 use kelda_client::limits::MAX_RECORD_BYTES;
 
 use super::payload::STAMP_BYTES;
+
+/// What a server gives in one reply at most.
+const MAX_PAGE_BYTES: u64 = 16 << 20;
 
 const UNITS: [(&str, u64); 10] = [
     ("", 1),
@@ -56,6 +61,24 @@ fn within(text: &str, least: u64) -> Result<u64, String> {
     }
 }
 
+/// The size of a page.
+pub fn parse_page(text: &str) -> Result<u64, String> {
+    match parse(text)? {
+        bytes if bytes > MAX_PAGE_BYTES => {
+            Err(format!("`{text}` is {bytes} bytes: a page has at most 16MiB"))
+        }
+        bytes => Ok(bytes),
+    }
+}
+
+/// How long something is measured.
+pub fn parse_time(text: &str) -> Result<Duration, String> {
+    match kelda_server::duration::parse(text)? {
+        Duration::ZERO => Err(format!("`{text}` is no time: it has to be at least 1ms")),
+        time => Ok(time),
+    }
+}
+
 /// A rate per second.
 pub fn parse_rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -95,6 +118,14 @@ mod tests {
         assert_eq!(parse_stamped("20"), Ok(20));
         assert!(parse_stamped("19").is_err());
         assert!(parse_record("129MiB").is_err());
+    }
+
+    #[test]
+    fn pages_and_times_have_bounds() {
+        assert_eq!(parse_page("16MiB"), Ok(16 << 20));
+        assert!(parse_page("16777217").is_err_and(|error| error.contains("at most 16MiB")));
+        assert_eq!(parse_time("1ms"), Ok(Duration::from_millis(1)));
+        assert!(parse_time("0s").is_err_and(|error| error.contains("at least 1ms")));
     }
 
     #[test]

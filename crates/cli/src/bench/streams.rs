@@ -59,7 +59,7 @@ impl Streams {
         let result = tokio::select! {
             biased;
             result = work => result,
-            _ = self.interrupt.recv() => Err(Failure::local("interrupted")),
+            _ = self.interrupt.recv() => Err(Failure::Interrupted),
         };
         let removed = self.remove().await;
         let value = result?;
@@ -76,7 +76,12 @@ impl Streams {
         let mut first = Ok(());
         for name in &self.names {
             if let Err(error) = self.kelda.delete(name).await {
-                first = first.and(Err(error.into()));
+                // A server that is not there would be waited for once a stream.
+                let lost = matches!(error, kelda_client::Error::Unreachable { .. });
+                first = first.and(Err(Failure::about(name, error)));
+                if lost {
+                    break;
+                }
             }
         }
         first

@@ -1,10 +1,11 @@
 //! `kelda bench` against a real node: every workload in its smallest size, and what its JSON says.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::node::{KELDA, Node};
+use crate::node::{KELDA, Node, stderr};
 
 struct Bench {
     directory: tempfile::TempDir,
@@ -128,6 +129,7 @@ fn every_record_reaches_every_waiting_reader() {
 fn limits_need_no_server_and_leave_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (data, json) = (directory.path().join("data"), directory.path().join("limits.json"));
+    std::fs::create_dir(&data).unwrap();
     let args = ["bench", "limits", "--seconds", "50ms", "--max-bytes", "3MiB", "--data-dir"];
     let output =
         std::process::Command::new(KELDA).args(args).arg(&data).arg("--result").arg(&json).output().unwrap();
@@ -157,7 +159,7 @@ fn the_suite_compares_and_draws() {
         ["suite", "--quick", "--bytes", "2MiB", "--data-dir", &data, "--chart", html.to_str().unwrap()];
     let report = bench.run(&args);
     assert_eq!(report["ratios"].as_array().unwrap().len(), 9);
-    assert_eq!(report["measurements"].as_array().unwrap().len(), 7 + 8);
+    assert_eq!(report["measurements"].as_array().unwrap().len(), 8 + 8);
     for ratio in report["ratios"].as_array().unwrap() {
         assert!(ratio["value"].as_f64().unwrap() > 0.0 && ratio["met"].is_boolean(), "{ratio}");
     }
@@ -186,9 +188,34 @@ fn what_cannot_be_measured_is_said() {
     let (code, error) = failed(&["append", "--chart", "x.png"]);
     assert!(code == Some(2) && error.contains("does not end in .svg or .html"), "{error}");
     assert!(!Path::new("x.png").exists());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    for (wrong, says) in [(folder.path().join("none"), "no such directory"), (file, "no directory")] {
+        let wrong = wrong.to_str().unwrap();
+        let (code, error) = failed(&["limits", "--data-dir", wrong]);
+        assert!(code == Some(2) && error.contains(wrong) && error.contains(says), "{error}");
+    }
+    assert!(!folder.path().join("none").exists());
+    for args in [
+        &["append", "--in-flight", "4097"][..],
+        &["append", "--duration", "0s"],
+        &["read", "--readers", "4097"],
+        &["read", "--page", "17MiB"],
+        &["fanout", "--readers", "4097"],
+        &["tail", "--duration", "0s"],
+        &["limits", "--data-dir", ".", "--seconds", "0s"],
+    ] {
+        let (code, error) = failed(args);
+        assert!(code == Some(2) && error.contains(args[args.len() - 1]), "{args:?}: {error}");
+    }
     let bench = Bench::new();
+    let chart = bench.node.command(&["bench", "append", "--chart", "/nonexistent/x.svg"]).output().unwrap();
+    assert_eq!(chart.status.code(), Some(1));
+    assert!(stderr(&chart).contains("/nonexistent/x.svg"), "{}", stderr(&chart));
     let missing = bench.node.command(&["bench", "read", "--stream", "no/such"]).output().unwrap();
     assert_eq!(missing.status.code(), Some(3));
+    assert!(stderr(&missing).contains("no stream \"no/such\""), "{}", stderr(&missing));
 }
 
 #[test]
@@ -200,6 +227,6 @@ fn an_interrupt_deletes_the_streams() {
     }
     let pid = running.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    assert_eq!(running.wait().unwrap().code(), Some(1));
+    assert_eq!(running.wait().unwrap().signal(), Some(2), "it dies of the signal");
     assert_eq!(bench.streams(), "");
 }

@@ -52,6 +52,8 @@ fn two_when_what_was_typed_is_wrong() {
         &["man", "nothing"],
         &["completions", "tcl"],
         &["--endpoint", "127.0.0.1:4437", "ls"],
+        &["--endpoint", "http://127.0.0.1:70000", "ls"],
+        &["--endpoint", "http://u:p@127.0.0.1:4437", "bench", "append"],
     ] {
         let output = node.command(args).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));

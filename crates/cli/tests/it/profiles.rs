@@ -71,6 +71,27 @@ fn without_a_file_the_default_is_used() {
 }
 
 #[test]
+fn without_a_home_there_is_no_file() {
+    let run = |args: &[&str]| kelda(args).env_remove("XDG_CONFIG_HOME").env_remove("HOME").output().unwrap();
+    assert_eq!(said(&run(&["profile", "--json"]))["file"], Value::Null);
+    let text = String::from_utf8(run(&["profile"]).stdout).unwrap();
+    assert!(text.contains("file      none  (HOME is not set)"), "{text}");
+    let wanted = run(&["ls", "--profile", "a"]);
+    assert!(stderr(&wanted).contains("HOME is not set"), "{}", stderr(&wanted));
+}
+
+#[test]
+fn a_password_is_not_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "default_profile = \"a\"\n[profile.a]\nendpoint = \"http://u:hush@h:1\"\n";
+    for args in [&["profile"][..], &["profile", "--json"], &["ls"]] {
+        let output = with(folder.path(), text, args).output().unwrap();
+        let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+        assert!(said.contains("@h:1") && !said.contains("hush"), "{args:?}: {said}");
+    }
+}
+
+#[test]
 fn the_file_is_looked_for_in_this_order() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine.toml");

@@ -67,6 +67,10 @@ fn man_pages_of_all_verbs_are_written() {
     for verb in verbs() {
         assert!(page(&format!("kelda-{verb}.1")).starts_with(".ie"), "{verb} is a page");
     }
+    let pages = std::fs::read_dir(folder.path()).unwrap().map(|page| page.unwrap().file_name());
+    let help: Vec<_> = pages.filter(|page| page.to_str().unwrap().contains("help")).collect();
+    assert!(help.is_empty(), "{help:?}");
+    assert!(page("kelda-bench-append.1").contains("in\\-flight"), "verbs of verbs are pages too");
     assert!(printed(&["man"]).contains(".TH kelda 1"));
     assert!(printed(&["man", "append"]).contains("\\-\\-whole"));
 }
