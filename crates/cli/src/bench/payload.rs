@@ -90,7 +90,8 @@ mod tests {
 
     #[test]
     fn stamps_come_back() {
-        let payload = Payload::Stamped(record(&RealRandom, 33));
+        // Letters only: a digit behind a stamp would make another stamp.
+        let payload = Payload::Stamped(Bytes::from_static(&[b'x'; 33]));
         let both = [payload.at(7), payload.at(u64::MAX)].concat();
         assert_eq!(both.len(), 66);
         assert_eq!(stamps(&both, 33).unwrap().collect::<Vec<_>>(), [7, u64::MAX]);
