@@ -72,6 +72,19 @@ impl SqliteLog {
         })
     }
 
+    /// Moves what is in SQLite's own log into the database and empties it, so that a later look at it ([`WalFile`]) finds
+    /// only what this process wrote, and nothing that a crash left behind the last commit. A medium that is full or cannot
+    /// be written keeps it as it is. For the one process that owns the database: others may find it locked meanwhile.
+    ///
+    /// # Errors
+    /// The runtime went down.
+    pub async fn empty_wal(&self) -> Result<(), LogError> {
+        self.with(|session| {
+            let _ = session.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        })
+        .await
+    }
+
     /// What SQLite finds wrong with the structure of the file; nothing when it is sound.
     ///
     /// # Errors

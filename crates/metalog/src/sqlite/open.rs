@@ -49,9 +49,6 @@ fn prepare(path: &Path) -> Result<Connection, LogError> {
         create(&mut connection)?;
         check_identity(&connection)?;
     }
-    // What a crash left in SQLite's log behind its last commit goes, so that a later look at it finds only what this
-    // process wrote. A medium that is full or cannot be written keeps it, and reads go on.
-    let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     Ok(connection)
 }
 

@@ -245,6 +245,7 @@ impl Prepared {
         let log = SqliteLog::open(&self.env, path)
             .await
             .map_err(|error| StartError::log(&self.data_dir, &error))?;
+        log.empty_wal().await.map_err(|error| StartError::log(&self.data_dir, &error))?;
         let log: Arc<dyn LogStore> = Arc::new(log);
         let opened = MetaLog::open(self.env.clone(), log, MetaLogConfig::default()).await;
         opened.map_err(|error| StartError::open(&self.data_dir, &error))
