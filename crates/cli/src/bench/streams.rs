@@ -10,6 +10,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Failure;
 
+/// How often a stream is deleted in vain before it is left there.
+const DELETE_TRIES: usize = 5;
+
 /// Streams that were created for a measurement.
 pub struct Streams {
     kelda: Kelda,
@@ -75,7 +78,16 @@ impl Streams {
         }
         let mut first = Ok(());
         for name in &self.names {
-            if let Err(error) = self.kelda.delete(name).await {
+            let mut deleted = self.kelda.delete(name).await;
+            // What was cut off in the middle of an append may be in the way for a moment.
+            for _ in 1..DELETE_TRIES {
+                if deleted.is_ok() {
+                    break;
+                }
+                deleted = self.kelda.delete(name).await;
+            }
+            if let Err(error) = deleted {
+                eprintln!("kelda: {name} is left there: {error}");
                 // A server that is not there would be waited for once a stream.
                 let lost = matches!(error, kelda_client::Error::Unreachable { .. });
                 first = first.and(Err(Failure::about(name, error)));
