@@ -10,7 +10,7 @@ use kelda_format::{Offset, StreamId};
 use kelda_meta::State;
 
 use super::load_cache::Begin;
-use super::page::PageKey;
+use super::page::{Page, PageKey};
 use super::{FLIGHT_UNIT, ObjectReader, Source, plan};
 
 /// Bytes of the request that brought the last page read, from which on its reader reads in sequence: twice what a reader
@@ -54,10 +54,7 @@ impl ObjectReader {
         let Begin::Load(claim) = self.pages.begin(key(extents.start), others) else { return };
         let claimed = &index.extents(source.stream)[extents.start..][..claim.keys().len()];
         let Ok(loaded) = self.load_pages(&source, &index, claimed).await else { return };
-        claim.fulfil(loaded.into_iter().map(|page| {
-            let weight = page.weight();
-            (page, weight)
-        }));
+        claim.fulfil(loaded.into_iter().map(Page::weighed));
     }
 }
 

@@ -56,10 +56,7 @@ impl ObjectReader {
                     let loaded = self.load_pages(source, index, claimed).await?;
                     pages.extend(loaded.iter().take(group.end - at).cloned());
                     at += loaded.len();
-                    claim.fulfil(loaded.into_iter().map(|page| {
-                        let weight = page.weight();
-                        (page, weight)
-                    }));
+                    claim.fulfil(loaded.into_iter().map(Page::weighed));
                 }
             }
         }

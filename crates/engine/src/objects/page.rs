@@ -66,8 +66,9 @@ impl Page {
         &self.blocks
     }
 
-    /// Bytes of memory it takes.
-    pub(crate) fn weight(&self) -> usize {
-        self.weight
+    /// The page and the bytes of memory it takes, as a cache wants them.
+    pub(crate) fn weighed(self) -> (Page, usize) {
+        let weight = self.weight;
+        (self, weight)
     }
 }
