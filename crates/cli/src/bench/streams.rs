@@ -81,7 +81,8 @@ impl Streams {
             let mut deleted = self.kelda.delete(name).await;
             // What was cut off in the middle of an append may be in the way for a moment.
             for _ in 1..DELETE_TRIES {
-                if deleted.is_ok() {
+                // A server that is not there was waited for already.
+                if matches!(deleted, Ok(()) | Err(kelda_client::Error::Unreachable { .. })) {
                     break;
                 }
                 deleted = self.kelda.delete(name).await;
