@@ -27,6 +27,6 @@ pub use probe::{ProbeError, probe};
 pub use random::Random;
 pub use real::{LocalStore, RealClock, RealDisk, RealRandom, RealTasks};
 pub use real::{processor_time, raise_open_files_limit};
-pub use store::{Adopted, ObjectInfo, Store, check_key};
+pub use store::{Adopted, ObjectInfo, Store, Tag, check_key};
 pub use store_error::{StoreError, StoreOp};
 pub use tasks::{TaskEnd, TaskHandle, Tasks};

@@ -6,18 +6,19 @@ use std::ops::Range;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::{Disk, StoreError};
+use crate::{Disk, StoreError, StoreOp};
 
 /// The longest key in bytes; below what every object store and file system takes.
 pub const MAX_KEY_BYTES: usize = 512;
 
 /// A place for immutable objects.
 ///
-/// Dropping the future of a writing call, or an error of it other than `AlreadyExists` and `BadKey`, leaves the outcome
-/// unknown: the object may appear later. P8 says how to find out.
+/// Dropping the future of a writing call, or an error of it for which [`StoreError::is_outcome_unknown`] says so, leaves
+/// the outcome unknown: the object may appear later. P8 says how to find out.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Creates an object, only if the key is free.
+    /// Creates an object, only if the key is free. No layer ever repeats it: what an unknown outcome means is for the
+    /// caller to find out.
     ///
     /// # Errors
     /// `AlreadyExists`, which is a hint and not a fact (P8): it may be the caller's own bytes.
@@ -28,6 +29,17 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// `Full`, `SyncFailed`, `Failed`.
     async fn put(&self, key: &str, body: Bytes) -> Result<(), StoreError>;
+
+    /// Replaces an object, only if it is still the one that `expected` is of, and answers the tag of the new one. No layer
+    /// ever repeats it.
+    ///
+    /// # Errors
+    /// `Stale` when there is another object or none; `Unsupported` when the store has no such operation.
+    async fn swap(&self, key: &str, body: Bytes, expected: &Tag) -> Result<Tag, StoreError> {
+        let _ = (body, expected);
+        check_key(key)?;
+        Err(StoreError::Unsupported { key: key.to_owned(), op: StoreOp::Swap })
+    }
 
     /// The whole object.
     ///
@@ -56,11 +68,11 @@ pub trait Store: Send + Sync + 'static {
         Ok(ranges.iter().map(|it| Bytes::copy_from_slice(&whole[at(it.start)..at(it.end)])).collect())
     }
 
-    /// The length of an object in bytes, or nothing when there is none.
+    /// What is known of an object, or nothing when there is none.
     ///
     /// # Errors
     /// The answer is not known: `Failed`.
-    async fn head(&self, key: &str) -> Result<Option<u64>, StoreError>;
+    async fn head(&self, key: &str) -> Result<Option<ObjectInfo>, StoreError>;
 
     /// Deletes an object, durably. A missing one is success, as object stores have it.
     ///
@@ -68,11 +80,39 @@ pub trait Store: Send + Sync + 'static {
     /// `SyncFailed`, `Failed`.
     async fn delete(&self, key: &str) -> Result<(), StoreError>;
 
+    /// Deletes several objects, durably; missing ones are success. A store that can does it with few requests.
+    ///
+    /// # Errors
+    /// As [`Store::delete`], of the first that failed; any of the others may be gone or not.
+    async fn delete_many(&self, keys: &[String]) -> Result<(), StoreError> {
+        for key in keys {
+            self.delete(key).await?;
+        }
+        Ok(())
+    }
+
     /// The objects whose keys begin with `prefix`, in byte order. The prefix ends with `/`, or is empty for all.
     ///
     /// # Errors
     /// `Failed`.
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>, StoreError>;
+
+    /// The first `limit` of those objects whose keys come after `after` in byte order, which need not be one of them. Fewer
+    /// than `limit` is the end of the listing.
+    ///
+    /// # Errors
+    /// As [`Store::list`].
+    async fn list_page(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<ObjectInfo>, StoreError> {
+        let mut found = self.list(prefix).await?;
+        found.retain(|object| after.is_none_or(|after| object.key.as_str() > after));
+        found.truncate(limit);
+        Ok(found)
+    }
 
     /// Makes a file of `disk` an object, without copying its bytes where that is possible. The caller has synced the file
     /// and does not write to it any more. Durable when it returns; the file keeps its name.
@@ -87,18 +127,31 @@ pub trait Store: Send + Sync + 'static {
 pub enum Adopted {
     /// By a second name for the same bytes.
     Linked,
-    /// By a copy.
+    /// By a copy, with one request.
     Copied,
+    /// By a copy in pieces, with so many requests.
+    Pieces(u32),
 }
 
-/// One object of a listing.
+/// What a store knows of an object without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectInfo {
     /// Its key.
     pub key: String,
     /// Its length in bytes.
     pub len: u64,
+    /// When it got its bytes, in milliseconds since the Unix epoch by the clock of the store, which may count in seconds.
+    pub modified: u64,
+    /// What tells this object from others that had or will have its key, where the store has such a thing.
+    pub tag: Option<Tag>,
 }
+
+/// The store's word for one version of an object; equal only when the object is the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tag(
+    /// As the store spells it.
+    pub String,
+);
 
 /// Whether a key is one that every store takes: segments of ASCII letters, digits, `-`, `_` and `.` between single slashes,
 /// none of them `.` or `..`, at most [`MAX_KEY_BYTES`] in all.

@@ -3,12 +3,14 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of the methods")]
 pub enum StoreOp {
     Put,
+    Swap,
     Get,
     Head,
     Delete,
@@ -20,6 +22,7 @@ impl fmt::Display for StoreOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             StoreOp::Put => "put",
+            StoreOp::Swap => "swap",
             StoreOp::Get => "get",
             StoreOp::Head => "head",
             StoreOp::Delete => "delete",
@@ -84,6 +87,52 @@ pub enum StoreError {
         /// The first failure.
         detail: String,
     },
+    /// The store asks for fewer requests.
+    #[error("cannot {op} object {key}: the store asks for fewer requests ({detail})")]
+    Throttled {
+        /// The key, or the prefix of a listing.
+        key: String,
+        /// What was tried.
+        op: StoreOp,
+        /// The store's words.
+        detail: String,
+        /// How long the store asks to be left alone, when it says.
+        wait: Option<Duration>,
+    },
+    /// No answer came in time. Whether a write took effect is not known (P8), and it may still take effect.
+    #[error("cannot {op} object {key}: no answer within {after:?}")]
+    TimedOut {
+        /// The key, or the prefix of a listing.
+        key: String,
+        /// What was tried.
+        op: StoreOp,
+        /// The time that passed.
+        after: Duration,
+    },
+    /// The store refuses the credentials, or what they may do. Nothing was done.
+    #[error("cannot {op} object {key}: the store refuses it ({detail})")]
+    Denied {
+        /// The key, or the prefix of a listing.
+        key: String,
+        /// What was tried.
+        op: StoreOp,
+        /// The store's words.
+        detail: String,
+    },
+    /// The object is not the one that was to be replaced. Whose it is is not known (P8).
+    #[error("object {key} is not the one that was to be replaced")]
+    Stale {
+        /// The key.
+        key: String,
+    },
+    /// The store has no such operation. Nothing was done.
+    #[error("cannot {op} object {key}: the store has no such operation")]
+    Unsupported {
+        /// The key.
+        key: String,
+        /// What was tried.
+        op: StoreOp,
+    },
     /// Anything else. Whether a write took effect is not known (P8). Worth a retry.
     #[error("cannot {op} object {key}: {source}")]
     Failed {
@@ -117,5 +166,37 @@ impl StoreError {
     #[must_use]
     pub fn is_already_exists(&self) -> bool {
         matches!(self, StoreError::AlreadyExists { .. })
+    }
+
+    /// Whether the object was not the one that was to be replaced.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        matches!(self, StoreError::Stale { .. })
+    }
+
+    /// Whether the same request may succeed a little later without anybody doing something about it.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, StoreError::Throttled { .. } | StoreError::TimedOut { .. } | StoreError::Failed { .. })
+    }
+
+    /// Whether a write that was answered so may have taken effect, or may still do so (P8).
+    #[must_use]
+    pub fn is_outcome_unknown(&self) -> bool {
+        match self {
+            StoreError::NotFound { .. }
+            | StoreError::AlreadyExists { .. }
+            | StoreError::OutOfRange { .. }
+            | StoreError::BadKey { .. }
+            | StoreError::Denied { .. }
+            | StoreError::Stale { .. }
+            | StoreError::Unsupported { .. } => false,
+            // A throttled request may have passed through somebody who repeated it.
+            StoreError::Full { .. }
+            | StoreError::SyncFailed { .. }
+            | StoreError::Throttled { .. }
+            | StoreError::TimedOut { .. }
+            | StoreError::Failed { .. } => true,
+        }
     }
 }

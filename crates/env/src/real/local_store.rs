@@ -14,7 +14,7 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as ObjectPath;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
@@ -232,7 +232,7 @@ impl Store for LocalStore {
         .await
     }
 
-    async fn head(&self, key: &str) -> Result<Option<u64>, StoreError> {
+    async fn head(&self, key: &str) -> Result<Option<ObjectInfo>, StoreError> {
         check_key(key)?;
         match self
             .files
@@ -240,7 +240,7 @@ impl Store for LocalStore {
             .await
             .map_err(|error| store_error(key, StoreOp::Head, error))
         {
-            Ok(meta) => Ok(Some(meta.size)),
+            Ok(meta) => Ok(Some(info(meta))),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
@@ -265,8 +265,7 @@ impl Store for LocalStore {
         };
         let found = self.files.list(within.as_ref()).try_collect::<Vec<_>>().await;
         let found = found.map_err(|error| store_error(prefix, StoreOp::List, error))?;
-        let mut objects: Vec<ObjectInfo> =
-            found.into_iter().map(|meta| ObjectInfo { key: meta.location.into(), len: meta.size }).collect();
+        let mut objects: Vec<ObjectInfo> = found.into_iter().map(info).collect();
         objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         Ok(objects)
     }
@@ -291,6 +290,12 @@ impl Store for LocalStore {
         self.write(key, body, PutMode::Create, StoreOp::Adopt).await?;
         Ok(Adopted::Copied)
     }
+}
+
+/// What the file system says of an object. Without a tag: nothing there can be replaced by one that is compared.
+fn info(meta: ObjectMeta) -> ObjectInfo {
+    let modified = u64::try_from(meta.last_modified.timestamp_millis()).unwrap_or(0);
+    ObjectInfo { key: meta.location.into(), len: meta.size, modified, tag: None }
 }
 
 /// Syncs the directory that holds `path`, unless that lies outside the store.

@@ -41,7 +41,8 @@ pub struct StoreFaults {
     pub fail_after: f64,
     /// The answer is an error, and the effect comes later, up to ten times `max_delay`.
     pub late: f64,
-    /// A create-if-absent collides with its own first attempt: it took effect and the answer is "exists".
+    /// A create-if-absent or a swap collides with its own first attempt: it took effect and the answer is "exists", or "is
+    /// another one".
     pub self_collision: f64,
 }
 

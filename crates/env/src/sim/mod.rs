@@ -28,6 +28,7 @@ mod file;
 mod inode;
 mod medium;
 mod node;
+mod objects;
 mod random;
 mod store;
 mod tasks;

@@ -1,9 +1,9 @@
 //! A simulated object store: owns the objects and what happens to requests on their way. Guarantees that an object appears
 //! whole, durable, and at one moment. Never forgets a request because the sender died: it may still arrive.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,41 +11,16 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::disk::SimLink;
-use super::world::{World, pause};
-use crate::{Adopted, Disk, ObjectInfo, Place, Store, StoreError, StoreOp, check_key};
-
-/// The bytes of an object.
-enum Body {
-    Own(Bytes),
-    /// Those of a file that a disk may still know under another name.
-    Linked(SimLink),
-}
-
-impl Body {
-    fn read(&self) -> Bytes {
-        match self {
-            Body::Own(bytes) => bytes.clone(),
-            Body::Linked(link) => link.read(),
-        }
-    }
-}
-
-impl Drop for Body {
-    fn drop(&mut self) {
-        if let Body::Linked(link) = self {
-            link.pin(false);
-        }
-    }
-}
-
-type Objects = BTreeMap<String, Body>;
+use super::objects::{Body, Objects};
+use super::world::{FIRST_MS, World, pause};
+use crate::{Adopted, Disk, ObjectInfo, Place, Store, StoreError, StoreOp, Tag, check_key};
 
 /// A simulated object store. Cheap to clone; all clones are one store.
 #[derive(Clone)]
 pub struct SimStore {
     world: Arc<World>,
     objects: Arc<Mutex<Objects>>,
+    ahead_ms: Arc<AtomicI64>,
 }
 
 /// What happens to one request.
@@ -60,42 +35,43 @@ struct Fate {
 
 impl SimStore {
     pub(super) fn new(world: Arc<World>) -> SimStore {
-        SimStore { world, objects: Arc::default() }
+        SimStore { world, objects: Arc::default(), ahead_ms: Arc::default() }
     }
 
     /// The keys of all objects, without delay or fault, for checks.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
-        self.objects.lock().keys().cloned().collect()
+        self.objects.lock().keys()
     }
 
     /// An object, without delay or fault, for checks.
     #[must_use]
     pub fn peek(&self, key: &str) -> Option<Bytes> {
-        self.objects.lock().get(key).map(Body::read)
+        self.objects.lock().read(key)
     }
 
     /// Flips the lowest bit of a byte of an object, as decay does. False when there is no such byte.
     #[must_use]
     pub fn flip_bit(&self, key: &str, at: u64) -> bool {
-        match self.objects.lock().get_mut(key) {
-            Some(Body::Linked(link)) => link.flip_bit(at),
-            Some(Body::Own(bytes)) => {
-                let mut copy = bytes.to_vec();
-                let byte = usize::try_from(at).ok().and_then(|at| copy.get_mut(at));
-                let found = byte.map(|byte| *byte ^= 1).is_some();
-                *bytes = copy.into();
-                found
-            }
-            None => false,
-        }
+        self.objects.lock().flip_bit(key, at)
     }
 
     /// Removes an object, as an accident does. False when there is none.
     #[must_use]
     pub fn lose(&self, key: &str) -> bool {
-        let lost = self.objects.lock().remove(key);
-        lost.is_some()
+        self.objects.lock().remove(key)
+    }
+
+    /// Moves the store's clock by so many milliseconds, in either direction.
+    pub fn jump_clock(&self, ms: i64) {
+        self.ahead_ms.fetch_add(ms, Ordering::Relaxed);
+        self.world.note(&format!("store clock jumps {ms} ms"));
+    }
+
+    /// The time by the store's clock, in milliseconds since the Unix epoch.
+    fn now(&self) -> u64 {
+        let elapsed = u64::try_from(self.world.elapsed().as_millis()).unwrap_or(u64::MAX);
+        FIRST_MS.saturating_add(elapsed).saturating_add_signed(self.ahead_ms.load(Ordering::Relaxed))
     }
 
     fn draw(&self) -> Fate {
@@ -146,7 +122,11 @@ impl SimStore {
     where
         F: FnOnce(&mut Objects) -> Result<T, StoreError>,
     {
-        let result = effect(&mut self.objects.lock());
+        let result = {
+            let mut objects = self.objects.lock();
+            objects.set_now(self.now());
+            effect(&mut objects)
+        };
         let end = result.as_ref().map_or_else(ToString::to_string, |_| "ok".to_owned());
         self.world.note(&format!("store {op} {key}: {end}"));
         result
@@ -158,12 +138,8 @@ impl SimStore {
         let collides = self.world.fate.chance(chance);
         let name = key.to_owned();
         self.request(op, key, move |objects| {
-            let exists = Err(StoreError::AlreadyExists { key: name.clone() });
-            if objects.contains_key(&name) {
-                return exists;
-            }
-            objects.insert(name, body);
-            if collides { exists } else { Ok(()) }
+            objects.create(name.clone(), body)?;
+            if collides { Err(StoreError::AlreadyExists { key: name }) } else { Ok(()) }
         })
         .await
     }
@@ -186,11 +162,23 @@ impl Store for SimStore {
         .await
     }
 
+    async fn swap(&self, key: &str, body: Bytes, expected: &Tag) -> Result<Tag, StoreError> {
+        check_key(key)?;
+        let chance = self.world.plan.lock().store.self_collision;
+        let collides = self.world.fate.chance(chance);
+        let (name, expected) = (key.to_owned(), expected.clone());
+        self.request(StoreOp::Swap, key, move |objects| {
+            let tag = objects.swap(name.clone(), body, &expected)?;
+            if collides { Err(StoreError::Stale { key: name }) } else { Ok(tag) }
+        })
+        .await
+    }
+
     async fn get(&self, key: &str) -> Result<Bytes, StoreError> {
         check_key(key)?;
         let name = key.to_owned();
         self.request(StoreOp::Get, key, move |objects| {
-            objects.get(&name).map(Body::read).ok_or(StoreError::NotFound { key: name })
+            objects.read(&name).ok_or(StoreError::NotFound { key: name })
         })
         .await
     }
@@ -202,7 +190,7 @@ impl Store for SimStore {
         }
         let name = key.to_owned();
         self.request(StoreOp::Get, key, move |objects| {
-            let Some(body) = objects.get(&name).map(Body::read) else {
+            let Some(body) = objects.read(&name) else {
                 return Err(StoreError::NotFound { key: name });
             };
             let bounds = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
@@ -217,11 +205,10 @@ impl Store for SimStore {
         .await
     }
 
-    async fn head(&self, key: &str) -> Result<Option<u64>, StoreError> {
+    async fn head(&self, key: &str) -> Result<Option<ObjectInfo>, StoreError> {
         check_key(key)?;
         let name = key.to_owned();
-        let len = move |objects: &mut Objects| Ok(objects.get(&name).map(|body| body.read().len() as u64));
-        self.request(StoreOp::Head, key, len).await
+        self.request(StoreOp::Head, key, move |objects| Ok(objects.info(&name))).await
     }
 
     async fn delete(&self, key: &str) -> Result<(), StoreError> {
@@ -239,13 +226,7 @@ impl Store for SimStore {
             crate::store::check_prefix(prefix)?;
         }
         let start = prefix.to_owned();
-        self.request(StoreOp::List, prefix, move |objects| {
-            let found = objects.range(start.clone()..).take_while(|(key, _)| key.starts_with(&start));
-            Ok(found
-                .map(|(key, body)| ObjectInfo { key: key.clone(), len: body.read().len() as u64 })
-                .collect())
-        })
-        .await
+        self.request(StoreOp::List, prefix, move |objects| Ok(objects.list(&start))).await
     }
 
     async fn adopt(&self, disk: &dyn Disk, path: &str, key: &str) -> Result<Adopted, StoreError> {

@@ -47,7 +47,7 @@ impl Store for Bad {
             _ => self.0.get_range(key, range).await,
         }
     }
-    async fn head(&self, key: &str) -> Result<Option<u64>, StoreError> {
+    async fn head(&self, key: &str) -> Result<Option<ObjectInfo>, StoreError> {
         self.0.head(key).await
     }
     async fn delete(&self, key: &str) -> Result<(), StoreError> {

@@ -47,7 +47,7 @@ impl Store for Counting {
         self.gets.fetch_add(1, Ordering::SeqCst);
         self.inner.get_range(key, range).await
     }
-    async fn head(&self, key: &str) -> Result<Option<u64>, StoreError> {
+    async fn head(&self, key: &str) -> Result<Option<ObjectInfo>, StoreError> {
         self.inner.head(key).await
     }
     async fn delete(&self, key: &str) -> Result<(), StoreError> {
