@@ -11,7 +11,7 @@ use tokio::sync::SemaphorePermit;
 
 use super::load_cache::Begin;
 use super::page::{Page, PageKey};
-use super::{FETCHES_AT_ONCE, FLIGHT_UNIT, ObjectError, ObjectReader, Source, plan};
+use super::{FETCHES_AT_ONCE, FLIGHT_UNIT, Keeping, ObjectError, ObjectReader, Source, plan};
 
 impl ObjectReader {
     /// The pages of `groups`, in order.
@@ -21,9 +21,17 @@ impl ObjectReader {
         index: &ObjectIndex,
         extents: &[Extent],
         groups: Vec<Range<usize>>,
+        keeping: Keeping,
     ) -> Result<Vec<Page>, ObjectError> {
-        let requests: Vec<_> =
-            groups.into_iter().map(|group| self.group(source, index, extents, group)).collect();
+        let requests: Vec<_> = groups
+            .into_iter()
+            .map(|group| async move {
+                match keeping {
+                    Keeping::Pages => self.group(source, index, extents, group).await,
+                    Keeping::Nothing => self.group_uncached(source, index, extents, group).await,
+                }
+            })
+            .collect();
         let pages: Vec<Vec<Page>> =
             futures::stream::iter(requests).buffered(FETCHES_AT_ONCE).try_collect().await?;
         Ok(pages.into_iter().flatten().collect())
@@ -59,6 +67,29 @@ impl ObjectReader {
                     claim.fulfil(loaded.into_iter().map(Page::weighed));
                 }
             }
+        }
+        Ok(pages)
+    }
+
+    /// The pages of one group, without adding any to the cache.
+    async fn group_uncached(
+        &self,
+        source: &Source,
+        index: &ObjectIndex,
+        extents: &[Extent],
+        group: Range<usize>,
+    ) -> Result<Vec<Page>, ObjectError> {
+        let cached =
+            |extent| self.pages.peek(PageKey { object: source.object, stream: source.stream, extent });
+        let mut pages = Vec::with_capacity(group.len());
+        while pages.len() < group.len() {
+            let at = group.start + pages.len();
+            if let Some(page) = cached(at) {
+                pages.push(page);
+                continue;
+            }
+            let end = (at + 1..group.end).find(|extent| cached(*extent).is_some()).unwrap_or(group.end);
+            pages.extend(self.load_pages(source, index, &extents[at..end]).await?);
         }
         Ok(pages)
     }

@@ -75,6 +75,15 @@ pub(crate) struct ObjectReader {
     in_flight_units: u32,
 }
 
+/// What becomes of pages that a read fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keeping {
+    /// They are cached, and fetched once however many ask.
+    Pages,
+    /// They are handed to this read alone.
+    Nothing,
+}
+
 /// The object behind a reference.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
@@ -114,12 +123,39 @@ impl ObjectReader {
         from: Offset,
         limit: &ReadLimit,
     ) -> Result<Vec<Block>, ObjectError> {
+        self.read_as(view, stream, from, limit, Keeping::Pages).await
+    }
+
+    /// As [`ObjectReader::read`], for who reads much and only once: what is cached is used, and nothing is added to the
+    /// cache of pages. Bytes in flight are bounded together with those of all readers.
+    ///
+    /// # Errors
+    /// See [`ObjectError`].
+    #[allow(dead_code, reason = "what rewrites objects comes to use it")]
+    pub(crate) async fn read_uncached(
+        &self,
+        view: &State,
+        stream: StreamId,
+        from: Offset,
+        limit: &ReadLimit,
+    ) -> Result<Vec<Block>, ObjectError> {
+        self.read_as(view, stream, from, limit, Keeping::Nothing).await
+    }
+
+    async fn read_as(
+        &self,
+        view: &State,
+        stream: StreamId,
+        from: Offset,
+        limit: &ReadLimit,
+        keeping: Keeping,
+    ) -> Result<Vec<Block>, ObjectError> {
         let mut cut = Cut::new(from, limit);
         for _ in 0..STEPS_PER_READ {
             let row = if cut.wants_more() { view.object_at(stream, cut.next()) } else { None };
             let Some(row) = row else { break };
             let source = Source::of(view, row)?;
-            self.read_ref(view, &source, row.end, &mut cut).await?;
+            self.read_ref(view, &source, row.end, &mut cut, keeping).await?;
         }
         Ok(cut.finish())
     }
@@ -131,12 +167,13 @@ impl ObjectReader {
         source: &Source,
         end: Offset,
         cut: &mut Cut,
+        keeping: Keeping,
     ) -> Result<(), ObjectError> {
         let index = self.index(view.cluster(), source).await?;
         let extents = index.extents(source.stream);
         let wanted = plan::wanted(extents, cut, end).ok_or_else(|| source.lacks(cut.next()))?;
         let groups = plan::groups(extents, wanted);
-        for page in self.pages(source, &index, extents, groups).await? {
+        for page in self.pages(source, &index, extents, groups, keeping).await? {
             for block in page.blocks_from(cut.next()) {
                 cut.push(block, end);
             }

@@ -140,3 +140,21 @@ fn caches_stay_within_their_bounds_and_reads_stay_right() {
         assert!(reader.indexes.weight() > 0 && reader.pages.weight() > 0);
     });
 }
+
+#[test]
+fn reading_uncached_uses_what_is_cached_and_adds_nothing() {
+    Sim::run(6, |sim| async move {
+        let mut world = World::new(&sim, 1);
+        let entries: Vec<(usize, &[usize], u64)> = (0..90).map(|at| (0, &[10_000][..], 100 + at)).collect();
+        world.segment(&entries).await;
+        let (reader, stream) = (world.reader(roomy()), world.stream(0));
+        reader.read(&world.state, stream, Offset(40), &limit(1, 1)).await.unwrap();
+        let (weight, before) = (reader.pages.weight(), world.gets());
+        assert!(weight > 0, "one page is there");
+        let all = limit(u64::MAX, u64::MAX);
+        let blocks = reader.read_uncached(&world.state, stream, Offset::ZERO, &all).await.unwrap();
+        assert_eq!(records(&blocks), world.records(0));
+        assert_eq!(world.gets() - before, 2, "what lies before the page that is there, and behind it");
+        assert_eq!(reader.pages.weight(), weight);
+    });
+}
