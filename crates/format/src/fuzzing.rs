@@ -23,7 +23,8 @@ use crate::object::{self, FOOTER_BYTES, Footer, ObjectIndex};
 use crate::record::StoredRecord;
 use crate::records::{self, Frame};
 use crate::wal::{
-    EntryContext, Grouping, SEGMENT_HEADER_BYTES, SegmentHeader, decode_entry, encode_entry, find_valid_after,
+    EntryContext, Grouping, SEGMENT_HEADER_BYTES, Seal, SegmentHeader, Slot, decode_entry, encode_entry,
+    find_valid_after,
 };
 use crate::wire::Wire;
 
@@ -139,6 +140,22 @@ pub fn wal_segment(input: &[u8]) {
         }
         if let Some((found, header)) = find_valid_after(&bytes, at, &CONTEXT) {
             assert!(found > at && header.group_start(found) > at);
+        }
+    }
+}
+
+/// What lies in the object store under the key of a WAL slot: a slot or a seal.
+pub fn wal_slot(input: &[u8]) {
+    for bytes in [input.to_vec(), repair::slot(input)] {
+        let bytes = Bytes::from(bytes);
+        if let Ok(seal) = Seal::decode(&bytes) {
+            assert!(Seal::is_one(&bytes) && !Slot::is_one(&bytes));
+            assert_eq!(seal.encode(), *bytes);
+        }
+        if let Ok(slot) = Slot::decode(&bytes) {
+            assert!(Slot::is_one(&bytes) && !Seal::is_one(&bytes));
+            let again = slot.header.encode_slot(slot.entries.iter().map(|entry| &entry.sections[..]));
+            assert_eq!(Slot::decode(&again), Ok(slot));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The write-ahead log as bytes: segment header and entries. Owns what an entry is made of; guarantees that no
+//! The write-ahead log as bytes: segment header, entries, and the slots and seals of a log in the object store. Owns what an entry is made of; guarantees that no
 //! record body can pass for an entry (each segment has a random salt that its entries repeat and their checksums
 //! begin with); never knows files or groups in flight.
 //!
@@ -8,15 +8,20 @@
 mod decode;
 mod encode;
 mod scan;
+mod seal;
 mod section;
 mod segment;
+mod slot;
 
 pub(crate) use decode::EntryHead;
 pub use decode::{Bad, BadKind, Entry, EntryHeader, decode_entry};
 pub use encode::{EntryParts, Grouping, encode_entry, entry_len};
 pub use scan::{find_valid_after, headers_after};
+pub use seal::{SEAL_BYTES, Seal};
 pub use section::{ProducerChange, Section, StreamSection};
 pub use segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
+pub(crate) use slot::SLOT_MAGIC;
+pub use slot::{SLOT_HEADER_BYTES, Slot, SlotEntry, SlotHeader};
 
 use crate::ids::{ClusterId, SessionId};
 use crate::wire::crc;

@@ -7,7 +7,9 @@ use crate::logentry::{LOG_ENTRY_HEADER_BYTES, LOG_ENTRY_MAGIC};
 use crate::object::{FOOTER_BYTES, Footer, ObjectSource};
 use crate::records::FRAME_HEADER_BYTES;
 use crate::snapshot::{SNAPSHOT_HEADER_BYTES, SNAPSHOT_MAGIC};
-use crate::wal::{ENTRY_HEADER_BYTES, ENTRY_MAGIC, SEGMENT_HEADER_BYTES};
+use crate::wal::{
+    ENTRY_HEADER_BYTES, ENTRY_MAGIC, SEAL_BYTES, SEGMENT_HEADER_BYTES, SLOT_HEADER_BYTES, SLOT_MAGIC, Seal,
+};
 use crate::wire::{Reader, crc, crc_with, padding};
 
 fn get32(bytes: &[u8], at: usize) -> usize {
@@ -175,5 +177,29 @@ pub(super) fn snapshot(input: &[u8]) -> Vec<u8> {
         put32(&mut bytes, 52, 0);
     }
     head(&mut bytes, SNAPSHOT_MAGIC, SNAPSHOT_HEADER_BYTES, 48);
+    bytes
+}
+
+pub(super) fn slot(input: &[u8]) -> Vec<u8> {
+    let mut bytes = input.to_vec();
+    if Seal::is_one(&bytes) {
+        sum(&mut bytes, 0, 0, SEAL_BYTES - 4, SEAL_BYTES - 4);
+        return bytes;
+    }
+    if bytes.len() < SLOT_HEADER_BYTES {
+        return bytes;
+    }
+    bytes[..8].copy_from_slice(&SLOT_MAGIC);
+    bytes[16..32].copy_from_slice(&CONTEXT.cluster.0);
+    bytes[32..40].copy_from_slice(&CONTEXT.session.node.0.to_le_bytes());
+    bytes[40..48].copy_from_slice(&CONTEXT.session.epoch.0.to_le_bytes());
+    bytes[56..64].copy_from_slice(&CONTEXT.salt.to_le_bytes());
+    let len = (bytes.len() - SLOT_HEADER_BYTES) as u64;
+    bytes[72..80].copy_from_slice(&len.to_le_bytes());
+    sum(&mut bytes, 0, 0, SLOT_HEADER_BYTES - 4, SLOT_HEADER_BYTES - 4);
+    let mut at = SLOT_HEADER_BYTES;
+    while at < bytes.len() {
+        at = entry_at(&mut bytes, at);
+    }
     bytes
 }

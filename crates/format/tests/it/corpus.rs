@@ -110,6 +110,12 @@ fn wal_segment() {
 }
 
 #[test]
+fn wal_slot() {
+    let samples = [("slot", samples::slot().to_vec()), ("seal", samples::seal().encode().to_vec())];
+    run("wal_slot", fuzzing::wal_slot, &samples);
+}
+
+#[test]
 fn object() {
     let samples = [
         ("segment", samples::segment_object().0),

@@ -5,7 +5,7 @@ use kelda_format::block::Block;
 use kelda_format::fuzzing::{CLUSTER, CONTEXT};
 use kelda_format::object::{Footer, ObjectIndex, decode_object_header, encode_object_header, walk_blocks};
 use kelda_format::records::{self, Frame};
-use kelda_format::wal::{SegmentHeader, decode_entry};
+use kelda_format::wal::{Seal, SegmentHeader, Slot, decode_entry};
 use kelda_format::{Codec, DecodeError, keys};
 
 use crate::samples;
@@ -51,8 +51,16 @@ fn wal_entries() {
 }
 
 #[test]
+fn wal_slots() {
+    flip_and_cut(&samples::slot(), |bytes| Slot::decode(&bytes).ok());
+    let longer = [&samples::slot()[..], &samples::entry(34, 29, 0, &samples::sections())].concat();
+    assert!(Slot::decode(&longer.into()).is_err(), "more behind a slot");
+}
+
+#[test]
 fn fixed_headers() {
     flip_and_cut(&samples::segment_header().encode(), |bytes| SegmentHeader::decode(&bytes).ok());
+    flip_and_cut(&samples::seal().encode(), |bytes| Seal::decode(&bytes).ok());
     flip_and_cut(&keys::encode_marker(CLUSTER), |bytes| keys::decode_marker(&bytes).ok());
     flip_and_cut(&encode_object_header(CLUSTER), |bytes| decode_object_header(&bytes).ok());
 }

@@ -9,7 +9,7 @@ use kelda_format::block::Block;
 use kelda_format::fuzzing::{CLUSTER, CONTEXT};
 use kelda_format::object::{Footer, ObjectIndex};
 use kelda_format::records::{self, Frame};
-use kelda_format::wal::{SegmentHeader, decode_entry};
+use kelda_format::wal::{Seal, SegmentHeader, Slot, decode_entry};
 use kelda_format::{Codec, Headers, keys};
 
 use crate::samples;
@@ -100,6 +100,20 @@ fn wal_synced_mark() {
     let bytes = pinned("wal-synced-mark", &samples::entry(36, 35, 64, &[]));
     let (entry, next) = decode_entry(&bytes.into(), 0, &CONTEXT).unwrap();
     assert_eq!((entry.sections.len(), entry.header.in_group, next), (0, 64, 64));
+}
+
+#[test]
+fn wal_slot() {
+    let slot = Slot::decode(&pinned("wal-slot", &samples::slot()).into()).unwrap();
+    assert_eq!(slot.header, samples::slot_header());
+    let entries: Vec<_> = slot.entries.into_iter().map(|entry| entry.sections).collect();
+    assert_eq!(entries, samples::slot_entries());
+}
+
+#[test]
+fn wal_seal() {
+    let bytes = pinned("wal-seal", &samples::seal().encode());
+    assert_eq!(Seal::decode(&bytes), Ok(samples::seal()));
 }
 
 #[test]

@@ -3,8 +3,11 @@
 use bytes::Bytes;
 use kelda_format::block::Block;
 use kelda_format::fuzzing::{CLUSTER, CONTEXT};
+use kelda_format::ids::{NodeId, SessionEpoch, SessionId};
 use kelda_format::object::{IndexBuilder, ObjectIndex, ObjectSource, PackedWriter};
-use kelda_format::wal::{Grouping, ProducerChange, Section, SegmentHeader, StreamSection, encode_entry};
+use kelda_format::wal::{
+    Grouping, ProducerChange, Seal, Section, SegmentHeader, SlotHeader, StreamSection, encode_entry,
+};
 use kelda_format::{
     Batch, Codec, Epoch, Header, Headers, Offset, Record, StreamId, Timestamp, Value, records,
 };
@@ -156,6 +159,29 @@ pub fn segment() -> (Vec<u8>, Vec<usize>) {
         bytes.extend(entry(group, synced, (bytes.len() - group_start.1) as u64, &sections));
     }
     (bytes, starts)
+}
+
+pub fn slot_header() -> SlotHeader {
+    SlotHeader { context: CONTEXT, slot: 33, acknowledged: 29 }
+}
+
+/// The sections of the entries of [`slot`].
+pub fn slot_entries() -> Vec<Vec<StreamSection>> {
+    vec![sections(), vec![records_section(StreamId(9), 78, "more")]]
+}
+
+pub fn slot() -> Bytes {
+    slot_header().encode_slot(slot_entries().iter().map(Vec::as_slice))
+}
+
+pub fn seal() -> Seal {
+    Seal {
+        cluster: CLUSTER,
+        session: CONTEXT.session,
+        slot: 34,
+        by: SessionId { node: NodeId(8), epoch: SessionEpoch(2) },
+        nonce: 0x0123_4567_89ab_cdef,
+    }
 }
 
 /// [`segment`] as an object.
