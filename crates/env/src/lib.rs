@@ -9,6 +9,7 @@ mod disk;
 mod disk_error;
 mod env;
 pub mod fault;
+pub mod layers;
 mod probe;
 mod random;
 pub mod real;

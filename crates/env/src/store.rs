@@ -91,6 +91,11 @@ pub trait Store: Send + Sync + 'static {
         Ok(())
     }
 
+    /// How many keys one request of [`Store::delete_many`] takes; at least one.
+    fn keys_per_delete(&self) -> usize {
+        1
+    }
+
     /// The objects whose keys begin with `prefix`, in byte order. The prefix ends with `/`, or is empty for all.
     ///
     /// # Errors

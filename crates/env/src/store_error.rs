@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The operation that failed.
+/// A kind of request to a store; `Put` is with and without the condition that the key is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of the methods")]
 pub enum StoreOp {
@@ -18,9 +18,22 @@ pub enum StoreOp {
     Adopt,
 }
 
-impl fmt::Display for StoreOp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl StoreOp {
+    /// All of them.
+    pub const ALL: [StoreOp; 7] = [
+        StoreOp::Put,
+        StoreOp::Swap,
+        StoreOp::Get,
+        StoreOp::Head,
+        StoreOp::Delete,
+        StoreOp::List,
+        StoreOp::Adopt,
+    ];
+
+    /// Its name in texts, settings and counters.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
             StoreOp::Put => "put",
             StoreOp::Swap => "swap",
             StoreOp::Get => "get",
@@ -28,7 +41,13 @@ impl fmt::Display for StoreOp {
             StoreOp::Delete => "delete",
             StoreOp::List => "list",
             StoreOp::Adopt => "adopt",
-        })
+        }
+    }
+}
+
+impl fmt::Display for StoreOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

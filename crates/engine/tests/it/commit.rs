@@ -41,6 +41,10 @@ fn a_crash_at_any_moment_of_an_upload_keeps_every_record_once() {
                 fail_after: 0.2,
                 late: 0.05,
                 self_collision: 0.1,
+                throttled: 0.1,
+                timed_out_before: 0.05,
+                timed_out_after: 0.05,
+                ..StoreFaults::default()
             };
             let mut world = World::new(&sim).await;
             let stream = world.create("a").await;

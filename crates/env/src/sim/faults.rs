@@ -44,6 +44,22 @@ pub struct StoreFaults {
     /// A create-if-absent or a swap collides with its own first attempt: it took effect and the answer is "exists", or "is
     /// another one".
     pub self_collision: f64,
+    /// A request is refused with the wish for fewer of them.
+    pub throttled: f64,
+    /// A request is lost, and ten times `max_delay` later the answer is that no answer came in time.
+    pub timed_out_before: f64,
+    /// A request has its effect, and ten times `max_delay` later the answer is that no answer came in time.
+    pub timed_out_after: f64,
+    /// A request is never answered; in half of the cases it has its effect.
+    pub hanging: f64,
+    /// A listing shows the objects as they were up to `stale_by` ago.
+    pub stale_list: f64,
+    /// How far back a stale listing goes; at most a minute.
+    pub stale_by: Duration,
+    /// A delete is answered with success and does nothing.
+    pub lying_delete: f64,
+    /// The upload of a file breaks off after some of its pieces, which stay behind where no listing shows them.
+    pub partial_upload: f64,
 }
 
 impl FaultPlan {
@@ -80,6 +96,9 @@ impl FaultPlan {
                 fail_after: 0.02,
                 late: 0.01,
                 self_collision: 0.02,
+                throttled: 0.02,
+                timed_out_before: 0.005,
+                timed_out_after: 0.005,
                 ..slow.store
             },
             ..slow

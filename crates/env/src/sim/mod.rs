@@ -23,6 +23,7 @@
 
 mod clock;
 mod disk;
+mod fate;
 mod faults;
 mod file;
 mod inode;

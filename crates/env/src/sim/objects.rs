@@ -1,7 +1,8 @@
 //! The objects of a simulated store: owns their bytes, versions and times. Guarantees that every write makes a version that
 //! no other object has. Never fails: what goes wrong happens on the way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -49,6 +50,16 @@ impl Object {
     }
 }
 
+/// Changes are kept for so long, for listings that are behind.
+const MAX_STALE: Duration = Duration::from_secs(60);
+
+/// What a key held until a moment of the run.
+struct Change {
+    at: Duration,
+    key: String,
+    before: Option<ObjectInfo>,
+}
+
 /// All objects of one store.
 #[derive(Default)]
 pub(super) struct Objects {
@@ -56,12 +67,34 @@ pub(super) struct Objects {
     versions: u64,
     /// The time by the store's clock, in milliseconds since the Unix epoch.
     now: u64,
+    /// The time since the run began.
+    elapsed: Duration,
+    /// The changes of the last minute, the oldest first.
+    changes: VecDeque<Change>,
+    /// The keys of uploads that broke off, each as often as it did.
+    left_over: Vec<String>,
 }
 
 impl Objects {
-    /// From now on it is this time, by the store's clock.
-    pub(super) fn set_now(&mut self, now: u64) {
-        self.now = now;
+    /// From now on it is this time, by the store's clock and since the run began.
+    pub(super) fn set_now(&mut self, now: u64, elapsed: Duration) {
+        (self.now, self.elapsed) = (now, elapsed);
+        while self.changes.front().is_some_and(|change| change.at + MAX_STALE < elapsed) {
+            self.changes.pop_front();
+        }
+    }
+
+    fn changed(&mut self, key: &str) {
+        let before = self.info(key);
+        self.changes.push_back(Change { at: self.elapsed, key: key.to_owned(), before });
+    }
+
+    pub(super) fn leave_over(&mut self, key: String) {
+        self.left_over.push(key);
+    }
+
+    pub(super) fn left_over(&self) -> Vec<String> {
+        self.left_over.clone()
     }
 
     pub(super) fn keys(&self) -> Vec<String> {
@@ -77,6 +110,7 @@ impl Objects {
     }
 
     pub(super) fn insert(&mut self, key: String, body: Body) -> Tag {
+        self.changed(&key);
         self.versions += 1;
         let object = Object { body, modified: self.now, version: self.versions };
         let tag = object.tag();
@@ -104,12 +138,23 @@ impl Objects {
     }
 
     pub(super) fn remove(&mut self, key: &str) -> bool {
+        self.changed(key);
         self.held.remove(key).is_some()
     }
 
-    pub(super) fn list(&self, prefix: &str) -> Vec<ObjectInfo> {
+    /// The objects below a prefix, as they were so long ago.
+    pub(super) fn list(&self, prefix: &str, ago: Duration) -> Vec<ObjectInfo> {
         let found = self.held.range(prefix.to_owned()..).take_while(|(key, _)| key.starts_with(prefix));
-        found.map(|(key, object)| object.info(key)).collect()
+        let mut listed: BTreeMap<String, ObjectInfo> =
+            found.map(|(key, object)| (key.clone(), object.info(key))).collect();
+        let later = |change: &&Change| change.at + ago > self.elapsed && change.key.starts_with(prefix);
+        for change in self.changes.iter().rev().filter(later) {
+            match &change.before {
+                Some(info) => listed.insert(change.key.clone(), info.clone()),
+                None => listed.remove(&change.key),
+            };
+        }
+        listed.into_values().collect()
     }
 
     pub(super) fn flip_bit(&mut self, key: &str, at: u64) -> bool {

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use super::fate::{Fate, Way};
 use super::objects::{Body, Objects};
 use super::world::{FIRST_MS, World, pause};
 use crate::{Adopted, Disk, ObjectInfo, Place, Store, StoreError, StoreOp, Tag, check_key};
@@ -21,16 +22,6 @@ pub struct SimStore {
     world: Arc<World>,
     objects: Arc<Mutex<Objects>>,
     ahead_ms: Arc<AtomicI64>,
-}
-
-/// What happens to one request.
-struct Fate {
-    before: Duration,
-    after: Duration,
-    fail_before: bool,
-    fail_after: bool,
-    /// The effect comes so long after the answer, which is an error.
-    late: Option<Duration>,
 }
 
 impl SimStore {
@@ -62,6 +53,12 @@ impl SimStore {
         self.objects.lock().remove(key)
     }
 
+    /// The keys of uploads that broke off and left pieces behind, each as often as it did.
+    #[must_use]
+    pub fn left_over(&self) -> Vec<String> {
+        self.objects.lock().left_over()
+    }
+
     /// Moves the store's clock by so many milliseconds, in either direction.
     pub fn jump_clock(&self, ms: i64) {
         self.ahead_ms.fetch_add(ms, Ordering::Relaxed);
@@ -74,46 +71,62 @@ impl SimStore {
         FIRST_MS.saturating_add(elapsed).saturating_add_signed(self.ahead_ms.load(Ordering::Relaxed))
     }
 
-    fn draw(&self) -> Fate {
-        let faults = self.world.plan.lock().store.clone();
-        let world = &self.world;
-        Fate {
-            before: world.draw_delay(faults.max_delay),
-            after: world.draw_delay(faults.max_delay),
-            fail_before: world.fate.chance(faults.fail_before),
-            fail_after: world.fate.chance(faults.fail_after),
-            late: world.fate.chance(faults.late).then(|| world.draw_delay(faults.max_delay * 10)),
-        }
-    }
-
     /// Sends a request. It travels by itself: when the sender goes away, it may arrive all the same.
     async fn request<T, F>(&self, op: StoreOp, key: &str, effect: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&mut Objects) -> Result<T, StoreError> + Send + 'static,
     {
-        let fate = self.draw();
-        let (answer, result) = oneshot::channel();
+        let fate = Fate::draw(&self.world);
+        let (mut answer, result) = oneshot::channel();
         let (store, name) = (self.clone(), key.to_owned());
         tokio::spawn(async move {
-            let broken = |why: &str| Err(StoreError::failed(&name, op, format!("simulated: {why}")));
+            let broken = |why: &str| StoreError::failed(&name, op, format!("simulated: {why}"));
+            let late = |after| StoreError::TimedOut { key: name.clone(), op, after };
+            let refuse = |why: &str| store.world.note(&format!("store {op} {name}: {why}"));
             pause(fate.before).await;
-            if fate.fail_before {
-                store.world.note(&format!("store {op} {name}: refused"));
-                let _ = answer.send(broken("the request was lost"));
-                return;
+            // The sender may have gone away, here and below.
+            match fate.way {
+                Way::Answered => {
+                    let result = store.act(op, &name, effect);
+                    pause(fate.after).await;
+                    let _ = answer.send(result);
+                }
+                Way::Lost => {
+                    refuse("refused");
+                    let _ = answer.send(Err(broken("the request was lost")));
+                }
+                Way::AnswerLost => {
+                    store.act(op, &name, effect).map_or_else(drop, drop);
+                    pause(fate.after).await;
+                    let _ = answer.send(Err(broken("the answer was lost")));
+                }
+                Way::Late(late) => {
+                    let _ = answer.send(Err(broken("no answer in time")));
+                    pause(late).await;
+                    store.act(op, &name, effect).map_or_else(drop, drop);
+                }
+                Way::Throttled => {
+                    refuse("throttled");
+                    let (key, detail) = (name.clone(), "simulated: SlowDown".to_owned());
+                    let _ = answer.send(Err(StoreError::Throttled { key, op, detail, wait: None }));
+                }
+                Way::TimedOut { applied, after } => {
+                    if applied {
+                        store.act(op, &name, effect).map_or_else(drop, drop);
+                    }
+                    pause(after).await;
+                    refuse("timed out");
+                    let _ = answer.send(Err(late(after)));
+                }
+                Way::Hangs { applied } => {
+                    if applied {
+                        store.act(op, &name, effect).map_or_else(drop, drop);
+                    }
+                    refuse("hangs");
+                    answer.closed().await;
+                }
             }
-            if let Some(late) = fate.late {
-                let _ = answer.send(broken("no answer in time"));
-                pause(late).await;
-                store.act(op, &name, effect).map_or_else(drop, drop);
-                return;
-            }
-            let result = store.act(op, &name, effect);
-            pause(fate.after).await;
-            let result = if fate.fail_after { broken("the answer was lost") } else { result };
-            // The sender may have gone away.
-            let _ = answer.send(result);
         });
         result.await.unwrap_or_else(|_| Err(StoreError::failed(key, op, "the simulation ended")))
     }
@@ -124,7 +137,7 @@ impl SimStore {
     {
         let result = {
             let mut objects = self.objects.lock();
-            objects.set_now(self.now());
+            objects.set_now(self.now(), self.world.elapsed());
             effect(&mut objects)
         };
         let end = result.as_ref().map_or_else(ToString::to_string, |_| "ok".to_owned());
@@ -214,8 +227,12 @@ impl Store for SimStore {
     async fn delete(&self, key: &str) -> Result<(), StoreError> {
         check_key(key)?;
         let name = key.to_owned();
+        let chance = self.world.plan.lock().store.lying_delete;
+        let lies = self.world.fate.chance(chance);
         self.request(StoreOp::Delete, key, move |objects| {
-            objects.remove(&name);
+            if !lies {
+                objects.remove(&name);
+            }
             Ok(())
         })
         .await
@@ -226,11 +243,26 @@ impl Store for SimStore {
             crate::store::check_prefix(prefix)?;
         }
         let start = prefix.to_owned();
-        self.request(StoreOp::List, prefix, move |objects| Ok(objects.list(&start))).await
+        let (chance, by) = {
+            let plan = self.world.plan.lock();
+            (plan.store.stale_list, plan.store.stale_by)
+        };
+        let ago = if self.world.fate.chance(chance) { by } else { Duration::ZERO };
+        self.request(StoreOp::List, prefix, move |objects| Ok(objects.list(&start, ago))).await
     }
 
     async fn adopt(&self, disk: &dyn Disk, path: &str, key: &str) -> Result<Adopted, StoreError> {
         check_key(key)?;
+        let chance = self.world.plan.lock().store.partial_upload;
+        if self.world.fate.chance(chance) && disk.exists(path).await.unwrap_or(false) {
+            let name = key.to_owned();
+            return self
+                .request(StoreOp::Adopt, key, move |objects| {
+                    objects.leave_over(name.clone());
+                    Err(StoreError::failed(&name, StoreOp::Adopt, "simulated: the upload broke off"))
+                })
+                .await;
+        }
         if let Place::Simulated(link) = disk.place(path) {
             link.pin(true);
             self.create(StoreOp::Adopt, key, Body::Linked(link)).await?;

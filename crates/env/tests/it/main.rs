@@ -4,6 +4,7 @@
 mod contract;
 mod disk_contract;
 mod fault_layer;
+mod layers;
 mod misc_contract;
 mod probe;
 mod real_disk;
@@ -11,4 +12,5 @@ mod real_store;
 mod sim_crash;
 mod sim_faults;
 mod sim_model;
+mod sim_store_faults;
 mod store_contract;
