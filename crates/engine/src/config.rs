@@ -37,7 +37,7 @@ pub struct EngineConfig {
     pub retry_max: Duration,
     /// Share of this node in placements relative to other nodes; at least 1.
     pub slots: u32,
-    /// Bytes of object indexes and pages that the object reader keeps.
+    /// Bytes of object indexes and pages that the object reader keeps, and of what it has on its way from the store.
     pub object_cache_bytes: u64,
 }
 
@@ -57,7 +57,7 @@ impl Default for EngineConfig {
             retry_min: Duration::from_millis(50),
             retry_max: Duration::from_secs(5),
             slots: 1,
-            object_cache_bytes: 64 << 20,
+            object_cache_bytes: 256 << 20,
         }
     }
 }

@@ -48,6 +48,11 @@ impl Cut {
         self.bytes_left
     }
 
+    /// Whether nothing was taken yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
     /// Whether another record may be taken.
     pub(crate) fn wants_more(&self) -> bool {
         let first = self.blocks.is_empty();

@@ -74,8 +74,7 @@ impl Engine {
                 }
                 Ok(blocks) => {
                     let next = blocks.last().map_or(from, Block::end);
-                    let step = blocks.iter().map(Block::byte_len).sum();
-                    if let Some(ahead) = shared.objects.ahead(&view, stream, next, step) {
+                    for ahead in shared.objects.ahead(&view, stream, next) {
                         let shared = Arc::clone(shared);
                         let load = async move { shared.objects.load_ahead(ahead).await };
                         self.inner.shared.env.tasks.spawn("read-ahead", load.boxed());

@@ -64,7 +64,7 @@ impl Object<'_> {
         self.check_kind(&footer, footer_at);
         self.check_header(&footer).await;
         let mut contents = Contents { kind: Some(footer.source.kind()), ..Contents::default() };
-        let source = Source { object: self.id, key: self.key.to_owned(), len, stream: StreamId(0) };
+        let source = Source::unknown(self.id, self.key, len);
         match self.reader.index(self.cluster, &source).await {
             Ok(index) => {
                 contents.records = footer.records;
@@ -163,7 +163,7 @@ impl Object<'_> {
             covered = covered.max(extent.position + length);
             match window.get(extent.position, length).await {
                 Ok(bytes) => {
-                    if let Err((at, detail)) = Page::decode(&bytes, &index.source, stream, extent, 0) {
+                    if let Err((at, detail)) = Page::decode(&bytes, &index.source, stream, extent) {
                         let affected = self.records(stream, extent.base..extent.end);
                         self.found(Fault::Damaged, Some(extent.position + at), detail, affected);
                     }

@@ -4,6 +4,7 @@
 use kelda_format::{Offset, StreamId, Timestamp};
 use kelda_meta::State;
 
+use super::fetch::Fetching;
 use super::{Keeping, ObjectError, ObjectReader, Source, plan};
 
 impl ObjectReader {
@@ -51,7 +52,7 @@ impl ObjectReader {
             extent.base
         } else {
             let groups = plan::groups(extents, at..at + 1);
-            let pages = self.pages(source, &index, extents, groups, Keeping::Pages).await?;
+            let pages = self.pages(source, &index, groups, &Fetching::new(Keeping::Pages)).await?;
             let blocks = pages.first().map_or(&[][..], |page| page.blocks());
             let at = blocks.partition_point(|block| block.last_timestamp() < time);
             blocks.get(at).map_or(extent.end, |block| block.find_time(time))

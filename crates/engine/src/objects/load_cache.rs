@@ -1,7 +1,8 @@
 //! A bounded cache whose missing values are loaded by one reader while the others wait.
 //!
 //! Owns the least-recently-used order and the claims on values that are being loaded. Guarantees that the
-//! values kept never weigh more than the capacity, that one key is loaded by one claim at a time, and that a
+//! values kept never weigh more than the capacity, that what was loaded before anybody asked stays until it is used (up
+//! to half of the capacity: beyond it the oldest goes with the others), that one key is loaded by one claim at a time, and that a
 //! claim dropped half-way (its reader went away, its load failed) wakes the waiters, who then try for
 //! themselves. Never loads anything itself, never remembers a failure, never iterates in hash order.
 
@@ -23,6 +24,9 @@ struct Inner<K, V> {
     clock: u64,
     slots: BTreeMap<K, Slot<V>>,
     by_use: BTreeMap<u64, K>,
+    /// What was loaded ahead and not used yet, in the order in which it came, and its weight.
+    by_load: BTreeMap<u64, K>,
+    ahead_weight: usize,
 }
 
 enum Slot<V> {
@@ -31,7 +35,9 @@ enum Slot<V> {
     Kept {
         value: V,
         weight: usize,
+        /// Its place in the order of use, or of loads while it is ahead of its first use.
         used: u64,
+        ahead: bool,
     },
 }
 
@@ -68,8 +74,16 @@ impl<K: Ord + Copy, V: Clone> LoadCache<K, V> {
     /// An empty cache that keeps at most `capacity` bytes of values. One heavier than `heaviest` is handed to
     /// whoever loaded it but not kept, so that it does not empty the cache.
     pub(crate) fn new(capacity: usize, heaviest: usize) -> Self {
-        let (slots, by_use) = (BTreeMap::new(), BTreeMap::new());
-        let inner = Inner { capacity, heaviest, weight: 0, clock: 0, slots, by_use };
+        let inner = Inner {
+            capacity,
+            heaviest,
+            weight: 0,
+            clock: 0,
+            slots: BTreeMap::new(),
+            by_use: BTreeMap::new(),
+            by_load: BTreeMap::new(),
+            ahead_weight: 0,
+        };
         LoadCache { inner: Mutex::new(inner) }
     }
 
@@ -124,14 +138,23 @@ impl<K: Ord + Copy, V: Clone> Claim<'_, K, V> {
     }
 
     /// Settles the claim with one value and its weight in bytes per key, in the order of `keys`.
-    pub(crate) fn fulfil(mut self, values: impl IntoIterator<Item = (V, usize)>) {
+    pub(crate) fn fulfil(self, values: impl IntoIterator<Item = (V, usize)>) {
+        self.settle(values, false);
+    }
+
+    /// As [`Claim::fulfil`], for values that nobody asked for yet.
+    pub(crate) fn fulfil_ahead(self, values: impl IntoIterator<Item = (V, usize)>) {
+        self.settle(values, true);
+    }
+
+    fn settle(mut self, values: impl IntoIterator<Item = (V, usize)>, ahead: bool) {
         let keys = std::mem::take(&mut self.keys);
         let mut inner = self.cache.inner.lock();
         for key in &keys {
             inner.slots.remove(key);
         }
         for (key, (value, weight)) in keys.into_iter().zip(values) {
-            inner.keep(key, value, weight);
+            inner.keep(key, value, weight, ahead);
         }
     }
 }
@@ -147,27 +170,45 @@ impl<K: Ord + Copy, V: Clone> Drop for Claim<'_, K, V> {
 
 impl<K: Ord + Copy, V: Clone> Inner<K, V> {
     fn touch(&mut self, key: K) -> Option<V> {
-        let Some(Slot::Kept { value, used, .. }) = self.slots.get_mut(&key) else { return None };
+        let Some(Slot::Kept { value, weight, used, ahead }) = self.slots.get_mut(&key) else { return None };
         self.clock += 1;
-        self.by_use.remove(used);
+        if std::mem::take(ahead) {
+            self.ahead_weight -= *weight;
+            self.by_load.remove(used);
+        } else {
+            self.by_use.remove(used);
+        }
         self.by_use.insert(self.clock, key);
         *used = self.clock;
         Some(value.clone())
     }
 
-    fn keep(&mut self, key: K, value: V, weight: usize) {
+    fn keep(&mut self, key: K, value: V, weight: usize, ahead: bool) {
         if weight > self.heaviest {
             return;
         }
         self.clock += 1;
-        self.slots.insert(key, Slot::Kept { value, weight, used: self.clock });
-        self.by_use.insert(self.clock, key);
-        self.weight += weight;
-        while self.weight > self.capacity {
-            let Some((_, oldest)) = self.by_use.pop_first() else { return };
-            if let Some(Slot::Kept { weight, .. }) = self.slots.remove(&oldest) {
-                self.weight -= weight;
-            }
+        self.slots.insert(key, Slot::Kept { value, weight, used: self.clock, ahead });
+        if ahead {
+            self.by_load.insert(self.clock, key);
+            self.ahead_weight += weight;
+        } else {
+            self.by_use.insert(self.clock, key);
         }
+        self.weight += weight;
+        while self.weight > self.capacity && self.evict() {}
+    }
+
+    /// Drops one value. False when there is none.
+    fn evict(&mut self) -> bool {
+        let crowded = self.ahead_weight > self.capacity / 2;
+        let oldest = if crowded { None } else { self.by_use.pop_first() };
+        let oldest = oldest.or_else(|| self.by_load.pop_first()).or_else(|| self.by_use.pop_first());
+        let Some((_, key)) = oldest else { return false };
+        if let Some(Slot::Kept { weight, ahead, .. }) = self.slots.remove(&key) {
+            self.weight -= weight;
+            self.ahead_weight -= if ahead { weight } else { 0 };
+        }
+        true
     }
 }

@@ -7,6 +7,11 @@ use bytes::Bytes;
 use kelda_format::object::{Extent, ObjectSource, walk_blocks};
 use kelda_format::{Block, ObjectId, Offset, StreamId};
 
+use super::Source;
+
+/// What a page takes beside its blocks: its places in the maps of the cache.
+const PAGE_OVERHEAD_BYTES: usize = 256;
+
 /// Which extent of which stream of which object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PageKey {
@@ -16,17 +21,22 @@ pub(crate) struct PageKey {
     pub(crate) extent: usize,
 }
 
+impl PageKey {
+    /// An extent of the stream that is read of an object.
+    pub(super) fn of(source: &Source, extent: usize) -> PageKey {
+        PageKey { object: source.object, stream: source.stream, extent }
+    }
+}
+
 /// The blocks of one extent. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
     blocks: Arc<[Block]>,
     weight: usize,
-    /// Bytes of the request that brought it: what sequential reading may double.
-    pub(crate) request: u64,
 }
 
 impl Page {
-    /// Decodes `bytes`, which are exactly `extent`; `request` as in the field.
+    /// Decodes `bytes`, which are exactly `extent`.
     ///
     /// # Errors
     /// What is wrong, and at which byte of the extent.
@@ -35,7 +45,6 @@ impl Page {
         source: &ObjectSource,
         stream: StreamId,
         extent: &Extent,
-        request: u64,
     ) -> Result<Page, (u64, String)> {
         let mut blocks = Vec::new();
         let mut next = extent.base;
@@ -52,8 +61,11 @@ impl Page {
             let detail = format!("the blocks of stream {stream} end at {next}, not at {}", extent.end);
             return Err((0, detail));
         }
-        let weight = bytes.len() + blocks.len() * size_of::<Block>();
-        Ok(Page { blocks: blocks.into(), weight, request })
+        // Blocks that were compressed have bytes of their own, the others share those of the extent.
+        let decoded: u64 = blocks.iter().map(Block::byte_len).sum();
+        let bytes = bytes.len().max(usize::try_from(decoded).unwrap_or(usize::MAX));
+        let weight = bytes + blocks.len() * size_of::<Block>() + PAGE_OVERHEAD_BYTES;
+        Ok(Page { blocks: blocks.into(), weight })
     }
 
     /// The blocks from the one that holds `offset` on.

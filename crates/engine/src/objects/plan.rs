@@ -15,18 +15,43 @@ pub(crate) const REQUEST_BYTES: u64 = 4 << 20;
 /// Bytes of other streams between two extents that are fetched rather than paid for with another request.
 pub(crate) const GAP_BYTES: u64 = 128 << 10;
 
-/// The extents that hold what `cut` still wants before `end`, or the first of them when a limit ends there. `None`
-/// when the next offset is in no extent.
-pub(crate) fn wanted(extents: &[Extent], cut: &Cut, end: Offset) -> Option<Range<usize>> {
-    let from = cut.next();
-    let first = extents.partition_point(|extent| extent.end <= from);
-    extents.get(first).filter(|extent| extent.base <= from)?;
-    let until = cut.until().min(end);
+/// What a read still wants, from a place in one reference on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wish {
+    pub(crate) from: Offset,
+    /// Only records before this offset.
+    pub(crate) until: Offset,
+    pub(crate) bytes: u64,
+    pub(crate) records: u64,
+}
+
+impl Wish {
+    /// What `cut` wants of the reference that holds its next offset and ends at `end`.
+    pub(crate) fn of(cut: &Cut, end: Offset) -> Wish {
+        let (bytes, records) = (cut.bytes_left(), cut.records_left());
+        Wish { from: cut.next(), until: cut.until().min(end), bytes, records }
+    }
+
+    /// What is still wanted of the reference behind, which ends at `end`, when this one ends at `from` and brings about
+    /// `bytes`; nothing when that is enough.
+    pub(crate) fn after(&self, bytes: u64, limit: Offset, from: Offset, end: Offset) -> Option<Wish> {
+        let bytes = self.bytes.saturating_sub(bytes);
+        let records = self.records.saturating_sub(from.since(self.from));
+        let wanted = bytes > 0 && records > 0 && from < limit;
+        wanted.then_some(Wish { from, until: limit.min(end), bytes, records })
+    }
+}
+
+/// The extents that hold what is wished for, or the first of them when a limit ends there. `None` when the next offset is in
+/// no extent.
+pub(crate) fn wanted(extents: &[Extent], wish: &Wish) -> Option<Range<usize>> {
+    let first = extents.partition_point(|extent| extent.end <= wish.from);
+    extents.get(first).filter(|extent| extent.base <= wish.from)?;
     let (mut bytes, mut last) = (0, first);
     while let Some(extent) = extents.get(last) {
-        let records = extent.base.since(from);
-        let enough = last > first && (bytes >= cut.bytes_left() || records >= cut.records_left());
-        if extent.base >= until || enough {
+        let records = extent.base.0.saturating_sub(wish.from.0);
+        let enough = last > first && (bytes >= wish.bytes || records >= wish.records);
+        if extent.base >= wish.until || enough {
             break;
         }
         bytes += u64::from(extent.length);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod ahead;
 mod cache;
 mod damage;
 mod flight;

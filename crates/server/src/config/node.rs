@@ -109,6 +109,8 @@ settings! {
         "Bytes of request bodies held at once; one that does not fit within 10 seconds is answered 503.";
     read_memory: Bytes = "read-memory", "256MiB",
         "Bytes of records held at once for replies on their way.";
+    object_cache: Bytes = "object-cache", "256MiB",
+        "Bytes of objects held in memory: pages and indexes that were read, and what is on its way from the store.";
     ready_json: bool = "ready-json", "false",
         "Write the ready line as JSON.";
     log: String = "log", "info",
@@ -153,6 +155,13 @@ impl NodeSettings {
                 ));
             }
         }
+        if self.object_cache.0 < LEAST_CACHE {
+            let (value, least) = (self.object_cache.write(), Bytes(LEAST_CACHE).write());
+            return Err((
+                "object-cache",
+                format!("`{value}` is too small: at least {least}, for some requests of readers in sequence"),
+            ));
+        }
         Ok(())
     }
 }
@@ -161,3 +170,5 @@ impl NodeSettings {
 const MAX_WAIT: Duration = Duration::from_secs(3_600);
 /// Least memory for bodies: one of the largest, with room for what goes with it.
 const LEAST_MEMORY: u64 = 192 << 20;
+/// Least cache of objects: of a smaller one, a single request would push out most.
+const LEAST_CACHE: u64 = 16 << 20;

@@ -98,7 +98,11 @@ pub async fn prepare(env: Env, settings: NodeSettings) -> Result<Prepared, Start
         let site = served(admin::router(Arc::clone(&admin)));
         env.spawn("admin", accept::run(front(site, MAX_ADMIN_CONNECTIONS), listener));
     }
-    let engine = EngineConfig { wal_linger: settings.wal_linger, ..EngineConfig::default() };
+    let engine = EngineConfig {
+        wal_linger: settings.wal_linger,
+        object_cache_bytes: settings.object_cache.0,
+        ..EngineConfig::default()
+    };
     Ok(Prepared {
         env,
         settings,

@@ -67,3 +67,23 @@ fn waiters_go_on_when_the_claim_ends_either_way() {
         assert_eq!(matches!(again, Begin::Load(_)), !fulfilled);
     }
 }
+
+#[test]
+fn what_was_loaded_ahead_stays_until_it_is_used() {
+    let cache = LoadCache::new(40, 40);
+    let Begin::Load(claim) = cache.begin(1, 2..3) else { panic!() };
+    claim.fulfil_ahead([(10, 10), (20, 10)]);
+    for key in 3..9 {
+        load(&cache, key, 10);
+    }
+    assert_eq!([1, 2, 6, 7, 8].map(|key| is_kept(&cache, key)), [true, true, false, true, true]);
+    assert!(matches!(cache.begin(1, std::iter::empty()), Begin::Ready(10)));
+    for key in 9..12 {
+        load(&cache, key, 10);
+    }
+    assert_eq!([1, 2].map(|key| is_kept(&cache, key)), [false, true], "used, and not yet");
+    let Begin::Load(claim) = cache.begin(20, 21..23) else { panic!() };
+    claim.fulfil_ahead([(0, 10), (0, 10), (0, 10)]);
+    assert_eq!([2, 20, 21, 22].map(|key| is_kept(&cache, key)), [false, false, true, true], "half is theirs");
+    assert_eq!(cache.weight(), 40);
+}

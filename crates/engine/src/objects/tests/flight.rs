@@ -7,21 +7,67 @@ use kelda_env::sim::{FaultPlan, Sim};
 use kelda_format::{Codec, Offset};
 
 use super::world::{World, limit, records, roomy};
-use crate::objects::{ObjectReader, ObjectReaderConfig};
+use crate::objects::ObjectReaderConfig;
 
 #[test]
 fn many_readers_of_one_page_cost_one_request() {
     Sim::run(1, |sim| async move {
         let mut world = World::new(&sim, 1);
-        world.segment(&[(0, &[100; 10], 100)]).await;
+        world.segment(&[(0, &[100; 10], 100), (0, &[70_000; 2], 101)]).await;
         sim.set_faults(FaultPlan::slow());
         let reader = world.reader(roomy());
-        let all = limit(u64::MAX, u64::MAX);
-        let reads = (0..50).map(|at| reader.read(&world.state, world.stream(0), Offset(at % 10), &all));
+        let ten = limit(u64::MAX, 1);
+        let reads = (0..64).map(|at| reader.read(&world.state, world.stream(0), Offset(at % 10), &ten));
         for read in futures::future::join_all(reads).await {
             assert!(!read.unwrap().is_empty());
         }
         assert_eq!(world.gets(), 2, "one for the index, one for the page");
+    });
+}
+
+#[test]
+fn an_object_that_fits_the_first_request_takes_no_other() {
+    Sim::run(7, |sim| async move {
+        let mut world = World::new(&sim, 2);
+        for time in 100..103 {
+            world.packed(&[(0, &[3000; 3], time), (1, &[2000], time)], Codec::Zstd).await;
+        }
+        let reader = world.reader(roomy());
+        let all = limit(u64::MAX, u64::MAX);
+        let blocks = reader.read(&world.state, world.stream(0), Offset::ZERO, &all).await.unwrap();
+        assert_eq!((records(&blocks), world.gets()), (world.records(0), 3));
+        let blocks = reader.read(&world.state, world.stream(1), Offset::ZERO, &all).await.unwrap();
+        assert_eq!((records(&blocks), world.gets()), (world.records(1), 6), "pages of another stream");
+    });
+}
+
+#[test]
+fn a_cold_read_and_a_cold_lookup_take_two_requests_however_large_the_index() {
+    Sim::run(8, |sim| async move {
+        let mut world = World::new(&sim, 100);
+        // Every entry is an extent of its own, for the others lie between it and the next.
+        let many: Vec<(usize, &[usize], u64)> = (0..9000).map(|at| (at % 100, &[300][..], 100)).collect();
+        let segment = world.segment(&many).await;
+        let mut packed: Vec<_> = (0..100).flat_map(|stream| [(stream, &[40_000; 2][..], 200); 20]).collect();
+        packed.extend([(99, &[1][..], 201); 3]);
+        let packed = world.packed(&packed, Codec::None).await;
+        let index_len = |key: &str| {
+            let bytes = world.store.peek(key).unwrap();
+            kelda_format::object::Footer::decode(&bytes, bytes.len() as u64).unwrap().index_len
+        };
+        assert!(index_len(&segment) > 64 << 10, "{}", index_len(&segment));
+        for (key, offset, time) in [(&segment, 50, 100), (&packed, 100, 200)] {
+            let reader = world.reader(roomy());
+            let before = world.gets();
+            let one = limit(1, 1);
+            reader.read(&world.state, world.stream(7), Offset(offset), &one).await.unwrap();
+            assert_eq!(world.gets() - before, 2, "{key}");
+            let reader = world.reader(roomy());
+            let before = world.gets();
+            let time = kelda_format::Timestamp(time);
+            reader.find_time(&world.state, world.stream(7), time).await.unwrap().unwrap();
+            assert!(world.gets() - before <= 2, "{key}");
+        }
     });
 }
 
@@ -61,57 +107,6 @@ fn catching_up_moves_large_ranges() {
             reader.read(&world.state, world.stream(0), Offset::ZERO, &limit(u64::MAX, u64::MAX)).await;
         assert_eq!(records(&blocks.unwrap()), world.records(0));
         assert_eq!(world.gets(), 2, "3 MB in one request, after one for the index");
-    });
-}
-
-#[test]
-fn sequential_reading_fetches_ahead_and_a_single_read_does_not() {
-    Sim::run(3, |sim| async move {
-        let mut world = World::new(&sim, 1);
-        let entries: Vec<(usize, &[usize], u64)> = (0..900).map(|at| (0, &[10_000][..], 100 + at)).collect();
-        world.segment(&entries).await;
-        let reader = world.reader(roomy());
-        let few = limit(10_000, 1);
-        reader.read(&world.state, world.stream(0), Offset(450), &few).await.unwrap();
-        assert!(reader.pages.weight() < 100_000, "one page: {} bytes", reader.pages.weight());
-        let before = world.gets();
-        for at in 0..900 {
-            let blocks = reader.read(&world.state, world.stream(0), Offset(at), &few).await.unwrap();
-            assert_eq!(records(&blocks), world.records(0)[at as usize..=at as usize]);
-        }
-        let requests = world.gets() - before;
-        assert!(requests <= 16, "{requests} requests for 9 MB in 150 pages");
-    });
-}
-
-#[test]
-fn a_sequence_is_read_ahead_of_and_jumps_are_not() {
-    Sim::run(5, |sim| async move {
-        let mut world = World::new(&sim, 1);
-        let entries: Vec<(usize, &[usize], u64)> = (0..900).map(|at| (0, &[10_000][..], 100 + at)).collect();
-        world.segment(&entries).await;
-        let stream = world.stream(0);
-        // The reads are as long as what is read ahead of begins at.
-        let part = limit(1 << 20, u64::MAX);
-        let read = async |reader: &ObjectReader, from: Offset| {
-            let blocks = reader.read(&world.state, stream, from, &part).await.unwrap();
-            let next = blocks.last().unwrap().end();
-            (next, reader.ahead(&world.state, stream, next, 1 << 20))
-        };
-        let jumping = world.reader(roomy());
-        for from in [700, 400, 0] {
-            assert!(read(&jumping, Offset(from)).await.1.is_none(), "offset {from} is a jump");
-        }
-        let reader = world.reader(roomy());
-        let (next, ahead) = read(&reader, Offset(0)).await;
-        assert!(ahead.is_none(), "it may be a jump");
-        let (next, ahead) = read(&reader, next).await;
-        let before = world.gets();
-        reader.load_ahead(ahead.expect("two in sequence")).await;
-        assert_eq!(world.gets(), before + 1, "one request");
-        let (next, _) = read(&reader, next).await;
-        read(&reader, next).await;
-        assert_eq!(world.gets(), before + 1, "what follows is there");
     });
 }
 

@@ -1,13 +1,15 @@
 //! Streams whose records lie in objects of both kinds, and a store that counts what is asked of it.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use kelda_env::sim::{Sim, SimStore};
-use kelda_env::{Adopted, Disk, ObjectInfo, Store, StoreError};
+use kelda_env::{Adopted, Clock, Disk, ObjectInfo, Store, StoreError};
 use kelda_format::command::{
     CommitObjects, CommitPart, CreateStream, NewObject, ObjectRef, OpenStream, RegisterNode, ReserveObjects,
 };
@@ -20,6 +22,7 @@ use kelda_format::{
     StreamName, Timestamp,
 };
 use kelda_meta::{Command, FIRST_FEATURE_LEVEL, State};
+use parking_lot::Mutex;
 
 use crate::objects::{ObjectReader, ObjectReaderConfig};
 use crate::types::ReadLimit;
@@ -30,6 +33,37 @@ pub(super) const CLUSTER: ClusterId = ClusterId([3; 16]);
 pub(super) struct Counting {
     inner: SimStore,
     pub(super) gets: AtomicUsize,
+    /// How long every read takes.
+    pub(super) delay: Mutex<Duration>,
+    clock: Arc<dyn Clock>,
+    /// What was read, but for the ends of objects, where their indexes are.
+    ranges: Mutex<BTreeMap<String, Vec<Range<u64>>>>,
+}
+
+impl Counting {
+    fn new(sim: &Sim, inner: SimStore) -> Counting {
+        Counting {
+            inner,
+            gets: AtomicUsize::new(0),
+            delay: Mutex::new(Duration::ZERO),
+            clock: sim.node("reader").env().clock,
+            ranges: Mutex::default(),
+        }
+    }
+
+    /// How many bytes were read more than once.
+    pub(super) fn twice(&self) -> u64 {
+        let mut twice = 0;
+        for ranges in self.ranges.lock().values_mut() {
+            ranges.sort_by_key(|range| range.start);
+            let mut end = 0;
+            for range in ranges.iter() {
+                twice += end.min(range.end).saturating_sub(range.start);
+                end = end.max(range.end);
+            }
+        }
+        twice
+    }
 }
 
 #[async_trait]
@@ -45,6 +79,13 @@ impl Store for Counting {
     }
     async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Bytes, StoreError> {
         self.gets.fetch_add(1, Ordering::SeqCst);
+        let delay = *self.delay.lock();
+        if !delay.is_zero() {
+            self.clock.sleep(delay).await;
+        }
+        if self.inner.peek(key).is_some_and(|bytes| range.end < bytes.len() as u64) {
+            self.ranges.lock().entry(key.to_owned()).or_default().push(range.clone());
+        }
         self.inner.get_range(key, range).await
     }
     async fn head(&self, key: &str) -> Result<Option<ObjectInfo>, StoreError> {
@@ -96,7 +137,7 @@ impl World {
             at: Timestamp(1),
         };
         let Outcome::Registered { session } = state.apply(&register.into()).unwrap() else { panic!() };
-        let counting = Arc::new(Counting { inner: store.clone(), gets: AtomicUsize::new(0) });
+        let counting = Arc::new(Counting::new(sim, store.clone()));
         let mut world = World { store, counting, state, session, segments: 0, written: Vec::new() };
         for number in 0..streams {
             let stream = world.create(&format!("s{number}"));
@@ -213,6 +254,7 @@ impl World {
                     part.last_timestamp = block.last_timestamp();
                     part.refs[0].end = block.end();
                     part.refs[0].last_timestamp = block.last_timestamp();
+                    part.refs[0].bytes += block.byte_len();
                 }
                 None => parts.push(self.part(block, object)),
             }
