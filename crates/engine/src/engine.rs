@@ -16,6 +16,7 @@ use crate::config::{EngineConfig, Identity};
 use crate::damage::DamageLog;
 use crate::error::{ShutdownError, StartError};
 use crate::health::{Health, HealthCell};
+use crate::hold::{CollectionHold, Holds};
 use crate::objects::{ObjectReader, ObjectReaderConfig};
 use crate::session::{Session, Shared};
 use crate::start;
@@ -72,6 +73,7 @@ impl Engine {
             objects,
             waiters,
             damage: DamageLog::default(),
+            holds: Holds::default(),
         });
         let (started, first) = oneshot::channel();
         // Recovery reads and writes files: that, as all supervision, runs where it may block.
@@ -100,10 +102,21 @@ impl Engine {
         self.inner.current.load().streams.get(stream).filter(|stream| stream.is_open())
     }
 
-    /// Resolves when everything that was accepted so far is committed, or the session ended.
-    pub async fn flush(&self) {
+    /// Resolves when everything that was accepted so far is committed: true; or the session ended before: false.
+    pub async fn flush(&self) -> bool {
         let running = self.inner.current.load_full();
-        running.flush().await;
+        running.flush().await
+    }
+
+    /// Keeps the collector from deleting objects until what is returned is dropped.
+    pub fn hold_collection(&self) -> CollectionHold {
+        self.inner.shared.holds.hold()
+    }
+
+    /// Whether somebody keeps the collector from deleting.
+    #[must_use]
+    pub fn collection_is_held(&self) -> bool {
+        self.inner.shared.holds.is_held()
     }
 
     /// Closes cleanly (P9): accepts nothing more, commits everything, releases the streams, closes the session.

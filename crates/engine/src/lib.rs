@@ -16,6 +16,7 @@ mod find_time;
 mod health;
 #[cfg(test)]
 mod held;
+mod hold;
 mod lifecycle;
 mod objects;
 mod propose;
@@ -36,6 +37,7 @@ pub use config::{EngineConfig, Identity};
 pub use engine::Engine;
 pub use error::{AppendError, EndError, OpenError, ReadError, ShutdownError, StartError};
 pub use health::Health;
+pub use hold::CollectionHold;
 pub use kelda_meta::producers::ProducerClaim;
 pub use stream::OpenStream;
 pub use types::{AppendRequest, Appended, Chunk, ReadLimit, StreamStatus, Wait};

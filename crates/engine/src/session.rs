@@ -16,6 +16,7 @@ use crate::config::{EngineConfig, Identity};
 use crate::damage::DamageLog;
 use crate::error::AppendError;
 use crate::health::HealthCell;
+use crate::hold::Holds;
 use crate::objects::ObjectReader;
 use crate::stream::OpenStream;
 use crate::waiters::Waiters;
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) objects: ObjectReader,
     pub(crate) waiters: Waiters,
     pub(crate) damage: DamageLog,
+    /// Whoever keeps the collector from deleting.
+    pub(crate) holds: Holds,
 }
 
 /// One session.

@@ -37,7 +37,7 @@ fn eight_results_are_kept_across_commits_and_crashes() {
             let open = world.open(stream).await;
             open.append(claimed(&["x"], "p", 0, seq)).await.unwrap();
             match seq {
-                3 => world.engine.flush().await,
+                3 => drop(world.engine.flush().await),
                 7 => world.crash().await,
                 _ => {}
             }
