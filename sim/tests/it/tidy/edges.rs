@@ -10,15 +10,24 @@ const EDGES: &[(&str, &[&str])] = &[
     ("kelda-format", &[]),
     ("kelda-meta", &["kelda-format"]),
     ("kelda-env", &[]),
+    ("kelda-store", &["kelda-env"]),
     ("kelda-metalog", &["kelda-format", "kelda-meta", "kelda-env"]),
     ("kelda-engine", &["kelda-format", "kelda-meta", "kelda-env"]),
     ("kelda-service", &["kelda-format", "kelda-meta", "kelda-env", "kelda-engine"]),
     ("kelda-client", &["kelda-format"]),
     (
         "kelda-server",
-        &["kelda-format", "kelda-meta", "kelda-env", "kelda-metalog", "kelda-engine", "kelda-service"],
+        &[
+            "kelda-format",
+            "kelda-meta",
+            "kelda-env",
+            "kelda-store",
+            "kelda-metalog",
+            "kelda-engine",
+            "kelda-service",
+        ],
     ),
-    ("kelda", &["kelda-env", "kelda-server", "kelda-client"]),
+    ("kelda", &["kelda-env", "kelda-store", "kelda-server", "kelda-client"]),
 ];
 
 /// Crates that hold no `async fn`, and what they may not depend on.
