@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use kelda_format::rows::WalKind;
 use kelda_format::{ClusterId, NodeId};
 
 /// Room for the largest batch with its section headers, over the 128 MiB a batch may have.
@@ -11,6 +12,8 @@ const LARGEST_ENTRY_BYTES: u64 = 129 << 20;
 /// Settings of one node's engine; sizes are bytes.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
+    /// Where the write-ahead log lies.
+    pub wal: WalKind,
     /// Size to which a WAL segment file is preallocated, and so the usual size of an object.
     pub segment_bytes: u64,
     /// Bytes that may wait for the WAL writer; appends beyond it wait.
@@ -23,6 +26,11 @@ pub struct EngineConfig {
     pub cache_tail_bytes: u64,
     /// How long the WAL writer waits for company before it writes a group; zero writes at once.
     pub wal_linger: Duration,
+    /// Groups of a WAL in the object store that may be on their way at once; at least 1. Their bytes are bounded by as many
+    /// times `group_bytes`.
+    pub wal_uploads: u64,
+    /// How old data may become before it is uploaded and committed though no segment or range is full.
+    pub upload_interval: Duration,
     /// How long the WAL must be idle before the synced mark is written by itself (P11).
     pub idle_mark: Duration,
     /// Bytes of one WAL group, past which the next entry starts a new one; a larger entry is a group by itself.
@@ -44,12 +52,15 @@ pub struct EngineConfig {
 impl Default for EngineConfig {
     fn default() -> EngineConfig {
         EngineConfig {
+            wal: WalKind::Local,
             segment_bytes: 64 << 20,
             wal_queue_bytes: 64 << 20,
             uncommitted_bytes: 256 << 20,
             stream_inflight_bytes: 32 << 20,
             cache_tail_bytes: 64 << 20,
             wal_linger: Duration::ZERO,
+            wal_uploads: 8,
+            upload_interval: Duration::from_secs(600),
             idle_mark: Duration::from_millis(100),
             group_bytes: 8 << 20,
             space_wait: Duration::from_secs(5),
@@ -78,6 +89,7 @@ impl EngineConfig {
             .uncommitted_bytes
             .max(2 * self.segment_bytes)
             .max(self.segment_bytes + LARGEST_ENTRY_BYTES.min(self.wal_queue_bytes));
+        self.wal_uploads = self.wal_uploads.max(1);
         self.retry_min = self.retry_min.max(Duration::from_millis(1));
         self.retry_max = self.retry_max.max(self.retry_min);
         self

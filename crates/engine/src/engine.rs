@@ -183,7 +183,7 @@ impl Running {
 
     /// See [`Engine::flush`]. False when the session ended.
     pub(crate) async fn flush(&self) -> bool {
-        match self.session.wal.seal_filling() {
+        match self.session.wal.flush() {
             Some(number) => self.session.until_committed(number).await,
             None => self.session.ended().is_none(),
         }

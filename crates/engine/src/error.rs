@@ -35,6 +35,15 @@ pub enum StartError {
         /// Who asks.
         node: NodeId,
     },
+    /// A write-ahead log on a disk is for exactly one node (P12).
+    #[error(
+        "node {other} is registered too, and a write-ahead log on a disk is for exactly one node; run every node with --wal \
+         store, or take node {other} out of the cluster"
+    )]
+    NotAlone {
+        /// The other node.
+        other: NodeId,
+    },
     /// A file belongs to another cluster.
     #[error("{file} cannot be used: {detail}")]
     Foreign {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use kelda_env::Random;
+
 use crate::config::EngineConfig;
 
 /// The pauses of one operation that is tried again.
@@ -21,5 +23,13 @@ impl Backoff {
         let now = self.next;
         self.next = (now * 2).min(self.max);
         now
+    }
+
+    /// As [`Backoff::next`], between a quarter and the whole of it by chance, so that many who failed together do not try
+    /// again together.
+    pub(crate) fn jittered(&mut self, random: &dyn Random) -> Duration {
+        let whole = self.next();
+        let nanos = u64::try_from(whole.as_nanos()).unwrap_or(u64::MAX);
+        Duration::from_nanos(nanos / 4 + random.below(nanos - nanos / 4))
     }
 }

@@ -2,13 +2,14 @@
 //! committed, whether it ended). Guarantees that an ended session accepts and acknowledges nothing more (P2), never
 //! ends without a reason that is logged.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kelda_env::watch;
 use kelda_env::{Env, Store};
 use kelda_format::SessionId;
-use kelda_format::wal::{ENTRY_HEADER_BYTES, SEGMENT_HEADER_BYTES};
 use kelda_meta::Meta;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -20,10 +21,7 @@ use crate::hold::Holds;
 use crate::objects::ObjectReader;
 use crate::stream::OpenStream;
 use crate::waiters::Waiters;
-use crate::wal::Reserved;
-use crate::wal::queue::WalQueue;
-use crate::wal::room::Room;
-use crate::wal::segment::TAIL_BYTES;
+use crate::wal::{Reserved, Wal};
 
 /// How often an append that waits for commits looks whether the segment being filled is in its way.
 const UNCOMMITTED_LOOK: Duration = Duration::from_millis(20);
@@ -47,29 +45,33 @@ pub(crate) struct Shared {
 pub(crate) struct Session {
     pub(crate) id: SessionId,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) wal: WalQueue,
+    pub(crate) wal: Wal,
     queue_space: Arc<Semaphore>,
     uncommitted: Arc<Semaphore>,
-    /// The first segment that is not committed yet.
+    /// How far it is committed: the first segment, or the first entry, that is not.
     committed: watch::Sender<u64>,
     /// How many segments were begun: their headers are synced.
     begun: watch::Sender<u64>,
+    /// Of a log in the store: the WAL start, and how far the slots below it are deleted.
+    wal_start: watch::Sender<u64>,
+    deleted: AtomicU64,
     ended: watch::Sender<Option<Arc<str>>>,
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<Shared>, id: SessionId) -> Session {
-        let room = Room::new(SEGMENT_HEADER_BYTES as u64, TAIL_BYTES, ENTRY_HEADER_BYTES as u64);
+    pub(crate) fn new(shared: Arc<Shared>, id: SessionId, wal: Wal) -> Session {
         let queue_space = Arc::new(Semaphore::new(permits(shared.config.wal_queue_bytes) as usize));
         let uncommitted = Arc::new(Semaphore::new(permits(shared.config.uncommitted_bytes) as usize));
         Session {
             id,
             shared,
-            wal: WalQueue::new(room),
+            wal,
             queue_space,
             uncommitted,
             committed: watch::Sender::new(0),
             begun: watch::Sender::new(0),
+            wal_start: watch::Sender::new(0),
+            deleted: AtomicU64::new(0),
             ended: watch::Sender::new(None),
         }
     }
@@ -108,19 +110,46 @@ impl Session {
         let _ = ended.wait_for(Option::is_some).await;
     }
 
-    /// Says that every segment before `wal_start` is committed.
-    pub(crate) fn set_committed(&self, wal_start: u64) {
-        self.committed.send_replace(wal_start);
+    /// Says that every segment (of a log in the store: every entry) before `next` is committed.
+    pub(crate) fn set_committed(&self, next: u64) {
+        self.committed.send_replace(next);
     }
 
-    /// Resolves when segment `number` is committed: true; or the session ended: false.
+    /// Resolves when segment or entry `number` is committed: true; or the session ended: false.
     pub(crate) async fn until_committed(&self, number: u64) -> bool {
         let mut committed = self.committed.subscribe();
         tokio::select! {
             biased;
-            reached = committed.wait_for(|start| *start > number) => reached.is_ok(),
+            reached = committed.wait_for(|next| *next > number) => reached.is_ok(),
             () = self.until_ended() => false,
         }
+    }
+
+    /// Says that the commit which moved the WAL start of a log in the store to `slot` is applied.
+    pub(crate) fn set_wal_start(&self, slot: u64) {
+        self.wal_start.send_replace(slot);
+    }
+
+    /// Slots below the WAL start that are not known to be deleted.
+    pub(crate) fn deletable(&self) -> Range<u64> {
+        self.deleted.load(Ordering::SeqCst)..*self.wal_start.borrow()
+    }
+
+    /// Resolves with such slots when there are some; nothing when the session ended.
+    pub(crate) async fn until_deletable(&self) -> Option<Range<u64>> {
+        let mut wal_start = self.wal_start.subscribe();
+        let deleted = self.deleted.load(Ordering::SeqCst);
+        tokio::select! {
+            biased;
+            () = self.until_ended() => None,
+            // The sender lives in `self`, so this cannot fail while it is borrowed.
+            _ = wal_start.wait_for(|start| *start > deleted) => Some(self.deletable()),
+        }
+    }
+
+    /// Says that the slots before `slot` are deleted.
+    pub(crate) fn set_deleted(&self, slot: u64) {
+        self.deleted.fetch_max(slot, Ordering::SeqCst);
     }
 
     /// Says that the header of segment `number` is synced.
@@ -198,8 +227,8 @@ impl Session {
         }
     }
 
-    /// Waits for what is uncommitted to become less. When what lies in the segment being filled is in the way, nothing
-    /// else may ever fill it: then it is sealed as it is.
+    /// Waits for what is uncommitted to become less. When what lies in the segment or range being filled is in the way,
+    /// nothing else may ever fill it: then it is uploaded as it is.
     async fn acquire_uncommitted(&self, bytes: u32) -> Result<OwnedSemaphorePermit, AppendError> {
         let acquired = acquire(&self.uncommitted, bytes);
         tokio::pin!(acquired);
@@ -211,7 +240,7 @@ impl Session {
             }
             let budget = u64::from(permits(self.shared.config.uncommitted_bytes));
             if self.wal.filled_bytes() + u64::from(bytes) > budget {
-                self.wal.seal_filling();
+                self.wal.flush();
             }
         }
     }

@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
+use kelda_env::DiskError;
 use kelda_format::command::{CloseSession, RegisterNode};
-use kelda_format::rows::{FeatureRange, Nonce, WalKind};
+use kelda_format::rows::{FeatureRange, Nonce, SessionState, WalKind};
+use kelda_format::wal::{ENTRY_HEADER_BYTES, SEGMENT_HEADER_BYTES};
 use kelda_format::{SessionId, Timestamp};
 use kelda_meta::{FIRST_FEATURE_LEVEL, Outcome, Rejection};
 use tokio::sync::mpsc;
@@ -17,7 +19,12 @@ use crate::retry::Backoff;
 use crate::session::{Session, Shared};
 use crate::stream::registry::Registry;
 use crate::upload;
-use crate::wal::{prepare, segment, writer};
+use crate::wal::local::queue::WalQueue;
+use crate::wal::local::room::Room;
+use crate::wal::local::segment::{self, TAIL_BYTES};
+use crate::wal::local::{prepare, writer};
+use crate::wal::store::queue::SlotQueue;
+use crate::wal::{Wal, store};
 
 /// How often registration is tried when the node's session changes under it.
 const REGISTER_TRIES: u32 = 4;
@@ -40,18 +47,78 @@ pub(crate) async fn start_session(shared: &Arc<Shared>) -> Result<Running, Start
     recovery::run::check(shared).await?;
     let id = register(shared).await?;
     tracing::info!(session = %id, "session registered");
-    recovery::run::recover_all(shared, id).await?;
-    shared
-        .env
-        .disk
-        .create_dir_all(&segment::dir(id))
-        .await
-        .map_err(|error| recovery::run::storage(&error))?;
+    if let Err(error) = recover_all(shared, id).await {
+        // A session that never held anything leaves nothing to recover, however often a start is tried.
+        let _ = propose(shared, CloseSession { session: id, wal_start: 0 }).await;
+        return Err(error);
+    }
+    match shared.config.wal {
+        WalKind::Local => start_local(shared, id).await.map_err(|error| recovery::run::storage(&error)),
+        WalKind::Object => Ok(start_store(shared, id)),
+    }
+}
+
+/// Recovers every ended session of this node, for the live session `by`, each by the kind of its log.
+async fn recover_all(shared: &Arc<Shared>, by: SessionId) -> Result<(), StartError> {
+    let sessions: Vec<(SessionId, WalKind)> = {
+        let view = shared.meta.view();
+        let rows = view.sessions().filter(|row| row.id.node == by.node && row.state == SessionState::Fenced);
+        rows.map(|row| (row.id, row.wal)).collect()
+    };
+    for (session, wal) in sessions {
+        match wal {
+            WalKind::Local => recovery::run::recover(shared, session, by).await?,
+            WalKind::Object => recovery::store::recover(shared, session, by, Some(&shared.health)).await?,
+        }
+    }
+    Ok(())
+}
+
+/// A log on the disk: its workers block, each on a thread of its own.
+async fn start_local(shared: &Arc<Shared>, id: SessionId) -> Result<Running, DiskError> {
+    shared.env.disk.create_dir_all(&segment::dir(id)).await?;
     // Before a stream can be opened by it: from here on, an empty directory is one from which segments were removed.
-    recovery::directory::mark_unbegun(&shared.env.disk, id)
-        .await
-        .map_err(|error| recovery::run::storage(&error))?;
-    Ok(start_workers(shared, id))
+    recovery::directory::mark_unbegun(&shared.env.disk, id).await?;
+    let room = Room::new(SEGMENT_HEADER_BYTES as u64, TAIL_BYTES, ENTRY_HEADER_BYTES as u64);
+    let queue = Arc::new(WalQueue::new(room));
+    let session = Arc::new(Session::new(Arc::clone(shared), id, Wal::Local(Arc::clone(&queue))));
+    let streams = Arc::new(Registry::default());
+    // Unbounded in number, bounded in bytes: what lies in it counts as uncommitted until it is committed.
+    let (sealed, to_finish) = mpsc::unbounded_channel();
+    let (finished, to_upload) = mpsc::unbounded_channel();
+    let tasks = &shared.env.tasks;
+    let workers = vec![
+        tasks.spawn_thread(
+            "kelda-wal",
+            Box::pin(writer::run(Arc::clone(&session), Arc::clone(&queue), sealed)),
+        ),
+        tasks.spawn_thread("kelda-wal-files", Box::pin(prepare::run(Arc::clone(&session), queue))),
+        tasks.spawn_thread(
+            "kelda-wal-finish",
+            Box::pin(upload::finish::run(Arc::clone(&session), to_finish, finished)),
+        ),
+        tasks.spawn_thread(
+            "kelda-upload",
+            Box::pin(upload::run::run(Arc::clone(&session), Arc::clone(&streams), to_upload)),
+        ),
+    ];
+    Ok(Running { session, streams, workers })
+}
+
+/// A log in the store needs no file and no thread: all its work is requests.
+fn start_store(shared: &Arc<Shared>, id: SessionId) -> Running {
+    let queue = Arc::new(SlotQueue::default());
+    let session = Arc::new(Session::new(Arc::clone(shared), id, Wal::Store(Arc::clone(&queue))));
+    let streams = Arc::new(Registry::default());
+    // Unbounded in number, bounded in bytes: what lies in it counts as uncommitted until it is committed.
+    let (ranges, to_upload) = mpsc::unbounded_channel();
+    let env = &shared.env;
+    let workers = vec![
+        env.spawn("kelda-wal", store::writer::run(Arc::clone(&session), queue, ranges)),
+        env.spawn("kelda-upload", upload::ranges::run(Arc::clone(&session), Arc::clone(&streams), to_upload)),
+        env.spawn("kelda-wal-trim", store::trim::run(Arc::clone(&session))),
+    ];
+    Running { session, streams, workers }
 }
 
 /// As [`start_session`], after a session that ended: what may pass by itself is waited for, a failing disk or store
@@ -86,7 +153,7 @@ async fn register(shared: &Shared) -> Result<SessionId, StartError> {
             address: shared.identity.address.clone(),
             slots: shared.config.slots,
             features: FEATURES,
-            wal: WalKind::Local,
+            wal: shared.config.wal,
             takeover,
             at: Timestamp(shared.env.clock.now()),
         };
@@ -100,33 +167,14 @@ async fn register(shared: &Shared) -> Result<SessionId, StartError> {
                 }
             }
             Err(Failure::Rejected(Rejection::SessionLive { .. } | Rejection::Takeover { .. })) => {}
+            Err(Failure::Rejected(Rejection::NotAlone { node: other })) => {
+                return Err(StartError::NotAlone { other });
+            }
             Err(Failure::Rejected(rejection)) => return Err(StartError::Meta(rejection.to_string())),
             Err(Failure::Unavailable(why) | Failure::Unknown(why)) => return Err(StartError::Meta(why)),
         }
     }
     Err(StartError::Meta(format!("node {node} is registered by somebody else again and again")))
-}
-
-fn start_workers(shared: &Arc<Shared>, id: SessionId) -> Running {
-    let session = Arc::new(Session::new(Arc::clone(shared), id));
-    let streams = Arc::new(Registry::default());
-    // Unbounded in number, bounded in bytes: what lies in it counts as uncommitted until it is committed.
-    let (sealed, to_finish) = mpsc::unbounded_channel();
-    let (finished, to_upload) = mpsc::unbounded_channel();
-    let tasks = &shared.env.tasks;
-    let workers = vec![
-        tasks.spawn_thread("kelda-wal", Box::pin(writer::run(Arc::clone(&session), sealed))),
-        tasks.spawn_thread("kelda-wal-files", Box::pin(prepare::run(Arc::clone(&session)))),
-        tasks.spawn_thread(
-            "kelda-wal-finish",
-            Box::pin(upload::finish::run(Arc::clone(&session), to_finish, finished)),
-        ),
-        tasks.spawn_thread(
-            "kelda-upload",
-            Box::pin(upload::run::run(Arc::clone(&session), Arc::clone(&streams), to_upload)),
-        ),
-    ];
-    Running { session, streams, workers }
 }
 
 /// P9: proposes the clean close of a session that holds nothing and has everything committed, then removes its WAL.
@@ -138,8 +186,13 @@ pub(crate) async fn close_session(session: &Session) -> Result<(), ShutdownError
         Err(Failure::Rejected(rejection)) => return Err(ShutdownError(rejection.to_string())),
         Err(Failure::Unavailable(why) | Failure::Unknown(why)) => return Err(ShutdownError(why)),
     }
-    if let Err(error) = recovery::directory::remove(shared, session.id).await {
-        tracing::warn!(%error, "the WAL directory of the closed session could not be removed");
+    match session.wal {
+        Wal::Local(_) => {
+            if let Err(error) = recovery::directory::remove(shared, session.id).await {
+                tracing::warn!(%error, "the WAL directory of the closed session could not be removed");
+            }
+        }
+        Wal::Store(_) => store::trim::finish(session).await,
     }
     Ok(())
 }

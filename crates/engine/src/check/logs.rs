@@ -15,7 +15,7 @@ use crate::error::StartError;
 use crate::recovery::directory::names;
 use crate::recovery::log::{Found, Log};
 use crate::recovery::plan::{self, Ends};
-use crate::wal::segment::{self, Name, WAL_DIR};
+use crate::wal::local::segment::{self, Name, WAL_DIR};
 
 /// What was read of all logs.
 #[derive(Clone, Debug, Default)]

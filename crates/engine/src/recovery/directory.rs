@@ -10,7 +10,7 @@ use kelda_meta::SessionStatus;
 
 use crate::error::StartError;
 use crate::session::Shared;
-use crate::wal::segment::{self, Name, WAL_DIR};
+use crate::wal::local::segment::{self, Name, WAL_DIR};
 
 /// Numbers of the segments in the WAL directory of a session, ascending; none when there is no directory.
 pub(crate) async fn segments(disk: &Arc<dyn Disk>, session: SessionId) -> Result<Vec<u64>, DiskError> {

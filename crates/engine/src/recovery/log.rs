@@ -13,8 +13,8 @@ use kelda_meta::State;
 use super::directory::{self, ignore_missing};
 use super::run::storage;
 use crate::error::StartError;
-use crate::wal::scan::{self, Expected, Scanned, Unreadable};
-use crate::wal::segment;
+use crate::wal::local::scan::{self, Expected, Scanned, Unreadable};
+use crate::wal::local::segment;
 
 /// A segment that was read and judged.
 pub(crate) struct Found {

@@ -10,7 +10,7 @@ use kelda_meta::State;
 
 use crate::error::StartError;
 use crate::upload::plan::SegmentSummary;
-use crate::wal::scan::Placed;
+use crate::wal::local::scan::Placed;
 
 /// How far the records of streams reach, where that is past what a view has.
 pub(crate) type Ends = BTreeMap<StreamId, Offset>;
@@ -62,35 +62,7 @@ pub(crate) fn replay_after(
 ) -> Result<Replay, Missing> {
     let mut replay = Replay::default();
     for placed in entries {
-        let mut kept: Vec<StreamSection> = Vec::new();
-        // Streams whose records in this entry are committed already; what came with them is too.
-        let mut committed: Vec<StreamId> = Vec::new();
-        for section in &placed.entry.sections {
-            let id = section.stream;
-            // P10: dropped when the stream is gone, or its epoch or session is not the holder's.
-            let Some(row) = view.stream(id) else { continue };
-            if row.owner != Some(session) || row.epoch != Some(section.epoch) {
-                continue;
-            }
-            if let Section::Records(block) = &section.section {
-                let end = ends.entry(id).or_insert(row.end);
-                if block.end() <= *end {
-                    committed.push(id);
-                    continue;
-                }
-                if block.base() != *end {
-                    return Err(Missing {
-                        position: placed.position,
-                        stream: id,
-                        expected: *end,
-                        found: block.base(),
-                    });
-                }
-                *end = block.end();
-            }
-            kept.push(section.clone());
-        }
-        kept.retain(|section| !committed.contains(&section.stream));
+        let kept = keep(view, ends, session, placed.position, &placed.entry.sections)?;
         if kept.is_empty() {
             replay.dropped_entries += u64::from(!placed.entry.sections.is_empty());
         } else {
@@ -98,6 +70,41 @@ pub(crate) fn replay_after(
         }
     }
     Ok(replay)
+}
+
+/// What is replayed of one entry, which lies at `position`.
+pub(crate) fn keep(
+    view: &State,
+    ends: &mut Ends,
+    session: SessionId,
+    position: u64,
+    sections: &[StreamSection],
+) -> Result<Vec<StreamSection>, Missing> {
+    let mut kept: Vec<StreamSection> = Vec::new();
+    // Streams whose records in this entry are committed already; what came with them is too.
+    let mut committed: Vec<StreamId> = Vec::new();
+    for section in sections {
+        let id = section.stream;
+        // P10: dropped when the stream is gone, or its epoch or session is not the holder's.
+        let Some(row) = view.stream(id) else { continue };
+        if row.owner != Some(session) || row.epoch != Some(section.epoch) {
+            continue;
+        }
+        if let Section::Records(block) = &section.section {
+            let end = ends.entry(id).or_insert(row.end);
+            if block.end() <= *end {
+                committed.push(id);
+                continue;
+            }
+            if block.base() != *end {
+                return Err(Missing { position, stream: id, expected: *end, found: block.base() });
+            }
+            *end = block.end();
+        }
+        kept.push(section.clone());
+    }
+    kept.retain(|section| !committed.contains(&section.stream));
+    Ok(kept)
 }
 
 #[cfg(test)]

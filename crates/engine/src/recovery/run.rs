@@ -20,8 +20,9 @@ use crate::error::StartError;
 use crate::health::Health;
 use crate::propose::{Failure, propose};
 use crate::session::Shared;
-use crate::upload::publish::{Finished, Publisher, Unpublished};
-use crate::wal::segment;
+use crate::upload::commit::{Committer, Unpublished};
+use crate::upload::publish::{Finished, Publisher};
+use crate::wal::local::segment;
 
 /// Looks at everything that recovery will read, before anything is changed: whatever is damaged or foreign is
 /// reported here.
@@ -31,7 +32,7 @@ pub(crate) async fn check(shared: &Shared) -> Result<(), StartError> {
         let view = shared.meta.view();
         let unended = |state| matches!(state, SessionState::Live | SessionState::Fenced);
         let rows = view.sessions().filter(|row| row.id.node == shared.identity.node && unended(row.state));
-        rows.map(|row| (row.id, row.wal_start)).collect()
+        rows.filter(|row| row.wal == WalKind::Local).map(|row| (row.id, row.wal_start)).collect()
     };
     for (session, wal_start) in sessions {
         let mut log = Log::open(&shared.env.disk, &shared.meta.view(), session, wal_start).await?;
@@ -40,23 +41,16 @@ pub(crate) async fn check(shared: &Shared) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Recovers every ended session of this node, for the live session `by`.
-pub(crate) async fn recover_all(shared: &Arc<Shared>, by: SessionId) -> Result<(), StartError> {
-    let sessions: Vec<SessionId> = {
-        let view = shared.meta.view();
-        let rows = view.sessions().filter(|row| row.id.node == by.node && row.state == SessionState::Fenced);
-        rows.filter(|row| row.wal == WalKind::Local).map(|row| row.id).collect()
-    };
-    for session in sessions {
-        recover(shared, session, by).await?;
-    }
-    Ok(())
-}
-
-async fn recover(shared: &Arc<Shared>, session: SessionId, by: SessionId) -> Result<(), StartError> {
+/// Recovers the local log of an ended session of this node, for the live session `by`.
+pub(crate) async fn recover(
+    shared: &Arc<Shared>,
+    session: SessionId,
+    by: SessionId,
+) -> Result<(), StartError> {
     // P6: the session is fenced in this view, so the WAL start in it does not move but by this recovery.
     let wal_start = wal_start(shared, session)?;
-    let publisher = Publisher { shared: Arc::clone(shared), session: by, wal: session, until: None };
+    let committer = Committer { shared: Arc::clone(shared), session: by, wal: session, until: None };
+    let publisher = Publisher { committer };
     let mut log = Log::open(&shared.env.disk, &shared.meta.view(), session, wal_start).await?;
     tracing::info!(session = %session, segments = log.left(), wal_start, "recovering a write-ahead log");
     let mut entries = 0;
@@ -84,13 +78,13 @@ async fn recover(shared: &Arc<Shared>, session: SessionId, by: SessionId) -> Res
     Ok(())
 }
 
-fn wal_start(shared: &Shared, session: SessionId) -> Result<u64, StartError> {
+pub(super) fn wal_start(shared: &Shared, session: SessionId) -> Result<u64, StartError> {
     let view = shared.meta.view();
     let row = view.session(session);
     row.map(|row| row.wal_start).ok_or_else(|| StartError::Meta(format!("session {session} has no row")))
 }
 
-fn proposed<T>(result: Result<T, Failure>) -> Result<(), StartError> {
+pub(crate) fn proposed<T>(result: Result<T, Failure>) -> Result<(), StartError> {
     match result {
         Ok(_) => Ok(()),
         Err(Failure::Rejected(rejection)) => Err(StartError::Meta(rejection.to_string())),
@@ -112,7 +106,7 @@ async fn commit(shared: &Arc<Shared>, publisher: &Publisher, found: &Found) -> R
             "the end of the log was torn by a crash; these bytes were not known to be synced and are dropped"
         );
     }
-    let replay = plan::replay(&shared.meta.view(), publisher.wal, &found.scanned.entries)
+    let replay = plan::replay(&shared.meta.view(), publisher.committer.wal, &found.scanned.entries)
         .map_err(|missing| missing.refusal(&found.path))?;
     if replay.dropped_entries > 0 {
         tracing::info!(
@@ -143,11 +137,7 @@ async fn publish(
     replay: &Replay,
 ) -> Result<(), StartError> {
     let finished = Finished { number: found.number, path, bytes, summary: &replay.summary };
-    publisher.publish(&finished).await.map_err(|error| match error {
-        Unpublished::Stopped => StartError::Storage("stopped".to_owned()),
-        Unpublished::Rejected(rejection) => StartError::Meta(rejection.to_string()),
-        Unpublished::Store(error) => StartError::Storage(error),
-    })
+    publisher.publish(&finished).await.map_err(unpublished)
 }
 
 /// Makes a segment an object file: entries, index, footer, synced. Returns its path.
@@ -184,6 +174,15 @@ async fn append_trailer(
     file.write_at(std::slice::from_ref(trailer), end).await?;
     file.set_len(end + trailer.len() as u64).await?;
     file.sync_data().await
+}
+
+/// A failed commit as a reason not to start.
+pub(crate) fn unpublished(error: Unpublished) -> StartError {
+    match error {
+        Unpublished::Stopped => StartError::Storage("stopped".to_owned()),
+        Unpublished::Rejected(rejection) => StartError::Meta(rejection.to_string()),
+        Unpublished::Store(error) => StartError::Storage(error),
+    }
 }
 
 /// An error of the disk as a reason not to start.

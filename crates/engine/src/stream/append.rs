@@ -19,9 +19,8 @@ use super::producers::Known;
 use super::{OpenStream, Phase, StreamState, Waiter};
 use crate::error::AppendError;
 use crate::types::{AppendRequest, Appended};
-use crate::wal::Reserved;
-use crate::wal::queue::{Offer, Refused};
-use crate::wal::segment;
+use crate::wal::local::segment;
+use crate::wal::{Offer, Refused, Reserved};
 
 /// Bytes of section headers, producer id, `Stream-Seq` and padding that an entry has beside its batch, at most.
 const ENTRY_OVERHEAD_BYTES: u64 = 2048;

@@ -13,8 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::plan::SegmentSummary;
 use crate::retry::Backoff;
 use crate::session::Session;
-use crate::wal::segment;
-use crate::wal::writer::SealedSegment;
+use crate::wal::local::segment;
+use crate::wal::local::writer::SealedSegment;
 
 /// A segment file that is an object but for its place: entries, index, footer, synced.
 pub(crate) struct FinishedSegment {

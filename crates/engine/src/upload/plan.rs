@@ -14,7 +14,11 @@ use kelda_format::{Epoch, ObjectId, Offset, StreamId, Timestamp};
 use kelda_meta::State;
 use kelda_meta::producers::{self, ProducerClaim};
 
-/// What the entries of one segment say.
+/// Bytes of a commit's command past which a segment or range takes no more though it is not full: one command is one part
+/// of one entry of the metadata log, however many streams and producers wrote to it.
+pub(crate) const COMMIT_BYTES: u64 = 8 << 20;
+
+/// What the entries of one segment, or of one range of slots, say.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentSummary {
     streams: BTreeMap<StreamId, StreamSummary>,
@@ -59,6 +63,12 @@ struct ProducerHistory {
 impl SegmentSummary {
     /// Takes in one entry that lies at `position` and is `len` bytes long.
     pub(crate) fn add(&mut self, position: u64, len: u64, sections: &[StreamSection]) {
+        self.index.add_entry(sections, position, len);
+        self.add_unplaced(sections, len);
+    }
+
+    /// Takes in one entry of `len` bytes that becomes part of no object as it is: there is no index of it.
+    pub(crate) fn add_unplaced(&mut self, sections: &[StreamSection], len: u64) {
         let mut counted = None;
         for StreamSection { stream, epoch, section } in sections {
             let summary = self.streams.entry(*stream).or_insert_with(|| {
@@ -70,8 +80,7 @@ impl SegmentSummary {
                 summary.entries += 1;
                 counted = Some(*stream);
             }
-            if let Section::Records(block) = section {
-                self.index.add(block, position, len);
+            if let Section::Records(_) = section {
                 summary.bytes += len;
             }
             self.commit_bytes += summary.add(section);
@@ -96,11 +105,21 @@ impl SegmentSummary {
     /// The parts of the commit that brings in `object`, against `view`, in which everything before this segment is
     /// committed.
     pub(crate) fn parts(&self, view: &State, object: ObjectId) -> Vec<CommitPart> {
+        self.parts_in(view, |_, summary| Some((object, summary.bytes)))
+    }
+
+    /// As [`SegmentSummary::parts`], where the records of each stream are in the object that `placed` says, with so many
+    /// bytes.
+    pub(crate) fn parts_in(
+        &self,
+        view: &State,
+        placed: impl Fn(StreamId, &StreamSummary) -> Option<(ObjectId, u64)>,
+    ) -> Vec<CommitPart> {
         self.streams
             .iter()
             .filter_map(|(id, summary)| {
                 let row = view.stream(*id)?;
-                Some(summary.part(view, row, object))
+                Some(summary.part(view, row, placed(*id, summary)))
             })
             .collect()
     }
@@ -164,16 +183,16 @@ impl StreamSummary {
         0
     }
 
-    fn part(&self, view: &State, row: &StreamRow, object: ObjectId) -> CommitPart {
+    fn part(&self, view: &State, row: &StreamRow, placed: Option<(ObjectId, u64)>) -> CommitPart {
         let stream = row.id;
-        let refs = match self.base {
-            Some(base) => vec![ObjectRef {
+        let refs = match self.base.zip(placed) {
+            Some((base, (object, bytes))) => vec![ObjectRef {
                 base,
                 end: self.end.unwrap_or(base),
                 object,
                 first_timestamp: self.first_timestamp,
                 last_timestamp: self.last_timestamp,
-                bytes: self.bytes,
+                bytes,
             }],
             None => Vec::new(),
         };

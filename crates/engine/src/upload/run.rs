@@ -1,16 +1,16 @@
-//! The uploader: owns the finished segments on their way to the store, on a thread of its own. Guarantees that they are
-//! committed one after the other in WAL order, that a WAL file is removed only after its commit is applied, and that
-//! the log cache keeps no more committed bytes than its bound. Never touches the segment being written.
+//! The uploader of segments: owns the finished segments on their way to the store, on a thread of its own. Guarantees that
+//! they are committed one after the other in WAL order, and that a WAL file is removed only after its commit is applied.
+//! Never touches the segment being written.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kelda_env::DiskError;
-use kelda_format::{Offset, StreamId};
 use tokio::sync::mpsc;
 
+use super::commit::Committer;
 use super::finish::FinishedSegment;
-use super::publish::{Finished, Publisher, Unpublished};
+use super::publish::{Finished, Publisher};
+use super::settle::CachedTail;
 use crate::recovery::directory;
 use crate::session::Session;
 use crate::stream::registry::Registry;
@@ -21,12 +21,7 @@ pub(crate) async fn run(
     streams: Arc<Registry>,
     mut segments: mpsc::UnboundedReceiver<FinishedSegment>,
 ) {
-    let publisher = Publisher {
-        shared: Arc::clone(&session.shared),
-        session: session.id,
-        wal: session.id,
-        until: Some(Arc::clone(&session)),
-    };
+    let publisher = Publisher { committer: Committer::of(&session) };
     let mut tail = CachedTail::default();
     loop {
         let segment = tokio::select! {
@@ -43,14 +38,8 @@ pub(crate) async fn run(
         };
         match publisher.publish(&finished).await {
             Ok(()) => settle(&session, &streams, &mut tail, segment).await,
-            Err(Unpublished::Stopped) => return,
-            Err(Unpublished::Rejected(rejection)) => {
-                // P10: a wrong epoch or end offset on a live stream ends the session, as does a fence.
-                session.end(&format!("a commit was refused: {rejection}"));
-                return;
-            }
-            Err(Unpublished::Store(error)) => {
-                session.end(&format!("the object store failed: {error}"));
+            Err(unpublished) => {
+                unpublished.end(&session);
                 return;
             }
         }
@@ -68,16 +57,7 @@ async fn settle(
         // The commit is applied, so the file is only in the way; recovery removes what lies below the WAL start.
         tracing::warn!(%error, "a committed WAL segment could not be removed");
     }
-    let view = session.shared.meta.view();
-    let mut ends = Vec::new();
-    for (id, summary) in segment.summary.streams() {
-        let Some(stream) = streams.get(id) else { continue };
-        let end = summary.end.or_else(|| view.stream(id).map(|row| row.end)).unwrap_or(Offset::ZERO);
-        stream.committed(end, summary.entries);
-        ends.push((id, end));
-    }
-    tail.add(ends, segment.bytes);
-    tail.evict(session.shared.config.cache_tail_bytes, streams);
+    tail.committed(session, streams, &segment.summary, segment.bytes);
     session.set_committed(segment.number + 1);
     // Dropping the segment gives back the bytes that counted as uncommitted.
 }
@@ -95,30 +75,4 @@ async fn remove_committed(session: &Session, number: u64, path: &str) -> Result<
         directory::unmark_unbegun(disk, session.id).await;
     }
     removed
-}
-
-/// Committed segments whose records are still in the log cache, oldest first. Bounded by `cache_tail_bytes`.
-#[derive(Default)]
-struct CachedTail {
-    segments: VecDeque<(Vec<(StreamId, Offset)>, u64)>,
-    bytes: u64,
-}
-
-impl CachedTail {
-    fn add(&mut self, ends: Vec<(StreamId, Offset)>, bytes: u64) {
-        self.bytes += bytes;
-        self.segments.push_back((ends, bytes));
-    }
-
-    fn evict(&mut self, max_bytes: u64, streams: &Registry) {
-        while self.bytes > max_bytes {
-            let Some((ends, bytes)) = self.segments.pop_front() else { return };
-            self.bytes -= bytes;
-            for (id, end) in ends {
-                if let Some(stream) = streams.get(id) {
-                    stream.state.lock().cache.evict_through(end);
-                }
-            }
-        }
-    }
 }

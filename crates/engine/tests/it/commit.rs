@@ -107,7 +107,9 @@ fn an_idle_engine_makes_no_objects_and_no_requests() {
         let world = World::new(&sim).await;
         let stream = world.create("a").await;
         world.append(stream, &["a"]).await.unwrap();
-        sim.sleep(Duration::from_secs(10)).await;
+        // By then what is older than the upload interval is committed.
+        sim.sleep(Duration::from_secs(660)).await;
+        assert_eq!(world.view().stream(stream).unwrap().end, Offset(1));
         let (applied, trace) = (world.view().applied(), sim.trace_hash());
         sim.sleep(Duration::from_secs(3600)).await;
         assert_eq!(world.view().applied(), applied);

@@ -14,6 +14,7 @@ mod producers;
 mod reads;
 mod real;
 mod restart;
+mod store_wal;
 mod sync_failure;
 mod times;
 mod waiting;

@@ -116,23 +116,7 @@ impl World {
     }
 
     pub async fn read_from(&self, stream: StreamId, from: Offset) -> Vec<String> {
-        let limit = ReadLimit { max_bytes: 1 << 20, max_records: 1000, until: None };
-        let mut found = Vec::new();
-        let mut next = from;
-        loop {
-            let chunk = self.engine.read(stream, next, limit).await.unwrap();
-            for block in &chunk.blocks {
-                for stored in block.records() {
-                    assert_eq!(stored.offset, next, "offsets are dense");
-                    next = next.plus(1);
-                    found.push(String::from_utf8(stored.record.body.to_vec()).unwrap());
-                }
-            }
-            assert_eq!(chunk.next, next);
-            if next == chunk.tail {
-                return found;
-            }
-        }
+        read_from(&self.engine, stream, from).await
     }
 
     /// Waits until the engine is in a state, for at most a minute of virtual time.
@@ -163,13 +147,46 @@ async fn start(
     log: &MemoryLog,
     config: &EngineConfig,
 ) -> (MetaLog, Result<Engine, StartError>) {
-    let env = node.env();
-    let metalog = MetaLogConfig { cluster: Some(CLUSTER), ..MetaLogConfig::default() };
-    let meta = MetaLog::open(env.clone(), Arc::new(log.clone()), metalog).await.unwrap();
-    let identity = Identity { node: NodeId(1), address: "node-1".to_owned(), cluster: CLUSTER };
+    let meta = open_meta(node, log).await;
+    let store = Arc::new(store.clone());
     let engine =
-        Engine::start(env, Arc::new(meta.clone()), Arc::new(store.clone()), config.clone(), identity).await;
+        Engine::start(node.env(), Arc::new(meta.clone()), store, config.clone(), identity(NodeId(1))).await;
     (meta, engine)
+}
+
+/// The metadata plane of a process on `node`.
+pub async fn open_meta(node: &SimNode, log: &MemoryLog) -> MetaLog {
+    let metalog = MetaLogConfig { cluster: Some(CLUSTER), ..MetaLogConfig::default() };
+    MetaLog::open(node.env(), Arc::new(log.clone()), metalog).await.unwrap()
+}
+
+pub fn identity(node: NodeId) -> Identity {
+    Identity { node, address: format!("node-{node}"), cluster: CLUSTER }
+}
+
+/// All records of a stream, read to its tail.
+pub async fn read_all(engine: &Engine, stream: StreamId) -> Vec<String> {
+    read_from(engine, stream, Offset::ZERO).await
+}
+
+async fn read_from(engine: &Engine, stream: StreamId, from: Offset) -> Vec<String> {
+    let limit = ReadLimit { max_bytes: 1 << 20, max_records: 1000, until: None };
+    let mut found = Vec::new();
+    let mut next = from;
+    loop {
+        let chunk = engine.read(stream, next, limit).await.unwrap();
+        for block in &chunk.blocks {
+            for stored in block.records() {
+                assert_eq!(stored.offset, next, "offsets are dense");
+                next = next.plus(1);
+                found.push(String::from_utf8(stored.record.body.to_vec()).unwrap());
+            }
+        }
+        assert_eq!(chunk.next, next);
+        if next == chunk.tail {
+            return found;
+        }
+    }
 }
 
 pub fn batch(bodies: &[&str]) -> Batch {

@@ -149,7 +149,7 @@ impl StartError {
             Engine::Newer { .. } => StartError::Newer { data_dir, detail },
             Engine::Foreign { .. } => StartError::OtherCluster { data_dir, detail },
             Engine::DiskFull { .. } => StartError::Full { data_dir, detail },
-            Engine::OtherNode { .. } | Engine::Meta(_) | Engine::Storage(_) => {
+            Engine::OtherNode { .. } | Engine::NotAlone { .. } | Engine::Meta(_) | Engine::Storage(_) => {
                 StartError::Unusable { data_dir, detail }
             }
         }

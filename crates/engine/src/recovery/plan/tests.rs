@@ -8,7 +8,7 @@ use kelda_format::{Batch, Block, Epoch, NodeId, Offset, SessionEpoch, SessionId,
 
 use super::{Missing, replay};
 use crate::held::{CLUSTER, state};
-use crate::wal::scan::Placed;
+use crate::wal::local::scan::Placed;
 
 fn records(stream: StreamId, epoch: u64, base: u64) -> StreamSection {
     let batch = Batch::single(Bytes::from("x")).unwrap();

@@ -11,9 +11,9 @@ use kelda_format::wal::StreamSection;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::Reserved;
 use super::room::{Place, Room, Slot};
 use crate::stream::OpenStream;
+use crate::wal::{Offer, Refused, Reserved};
 
 /// Groups over which the mean of their sizes moves.
 const MEAN_OVER: u64 = 16;
@@ -32,27 +32,6 @@ pub(crate) struct WalEntry {
     pub(crate) place: Place,
     /// The space it holds until it is durable.
     pub(crate) reserved: Reserved,
-}
-
-/// What an append offers to the queue.
-pub(crate) struct Offer {
-    pub(crate) stream: Arc<OpenStream>,
-    pub(crate) ordinal: u64,
-    pub(crate) sections: Vec<StreamSection>,
-    pub(crate) bytes: u64,
-    pub(crate) index_bytes: u64,
-    pub(crate) reserved: Reserved,
-}
-
-/// Why the queue did not take an entry; nothing changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// The next segment is not prepared yet.
-    NoRoom,
-    /// The next segment cannot be prepared: the device is full.
-    DiskFull,
-    /// The session ended or closes.
-    Ended,
 }
 
 /// What the writer does next.

@@ -12,6 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use kelda_env::{DiskError, DiskFile};
 
+use super::queue::WalQueue;
 use super::room::Slot;
 use crate::session::Session;
 
@@ -32,15 +33,20 @@ fn pays(usual_group: u64, filled: u64, capacity: u64) -> bool {
 }
 
 /// Writes zeros over the beginning of a segment, or all of it, as far as that pays.
-pub(crate) async fn write(session: &Session, slot: Slot, file: &Arc<dyn DiskFile>) -> Result<(), DiskError> {
+pub(crate) async fn write(
+    session: &Session,
+    queue: &WalQueue,
+    slot: Slot,
+    file: &Arc<dyn DiskFile>,
+) -> Result<(), DiskError> {
     let clock = &session.shared.env.clock;
     let zeros = Bytes::from(vec![0; usize::try_from(STEP_BYTES.min(slot.capacity)).unwrap_or_default()]);
     let first = slot.number == 0;
     let end = if first { slot.capacity.min(FIRST_BYTES) } else { slot.capacity };
     let mut position = 0;
     while position < end {
-        let filled = session.wal.filled_bytes();
-        if session.wal.room_is_awaited() || !pays(session.wal.usual_group(), filled, slot.capacity) {
+        let filled = queue.filled_bytes();
+        if queue.room_is_awaited() || !pays(queue.usual_group(), filled, slot.capacity) {
             return Ok(());
         }
         let step = usize::try_from(STEP_BYTES.min(end - position)).unwrap_or_default();

@@ -7,21 +7,21 @@ use std::sync::Arc;
 
 use kelda_env::{DiskError, DiskFile};
 
-use super::queue::Stopped;
+use super::queue::{Stopped, WalQueue};
 use super::room::Slot;
 use super::{segment, zeros};
 use crate::retry::Backoff;
 use crate::session::Session;
 
 /// Prepares what the queue wants until it wants no more.
-pub(crate) async fn run(session: Arc<Session>) {
+pub(crate) async fn run(session: Arc<Session>, queue: Arc<WalQueue>) {
     let mut backoff = Backoff::new(&session.shared.config);
     loop {
-        let wanted = match session.wal.wanted() {
+        let wanted = match queue.wanted() {
             Err(Stopped) => return,
             Ok(Some(wanted)) => wanted,
             Ok(None) => {
-                session.wal.room_wanted().await;
+                queue.room_wanted().await;
                 continue;
             }
         };
@@ -30,10 +30,10 @@ pub(crate) async fn run(session: Arc<Session>) {
         {
             return;
         }
-        match prepare(&session, wanted).await {
+        match prepare(&session, &queue, wanted).await {
             Ok((slot, file)) => {
                 backoff = Backoff::new(&session.shared.config);
-                session.wal.offer_segment(slot, file);
+                queue.offer_segment(slot, file);
                 session.set_disk_full(false);
             }
             Err(error) if error.is_full() => {
@@ -51,10 +51,14 @@ pub(crate) async fn run(session: Arc<Session>) {
     }
 }
 
-async fn prepare(session: &Session, wanted: Slot) -> Result<(Slot, Arc<dyn DiskFile>), DiskError> {
+async fn prepare(
+    session: &Session,
+    queue: &WalQueue,
+    wanted: Slot,
+) -> Result<(Slot, Arc<dyn DiskFile>), DiskError> {
     let disk = &session.shared.env.disk;
     let path = segment::path(session.id, wanted.number);
-    if session.wal.withdraw().is_some() {
+    if queue.withdraw().is_some() {
         // The prepared one is too small for an entry that waits; it is unused, so it can be replaced.
         match disk.remove(&path).await {
             Err(error) if !error.is_not_found() => return Err(error),
@@ -66,6 +70,6 @@ async fn prepare(session: &Session, wanted: Slot) -> Result<(Slot, Arc<dyn DiskF
     // The name has to be durable before anything in the file is acknowledged.
     disk.sync_dir(&segment::dir(session.id)).await?;
     let slot = Slot { number: wanted.number, capacity };
-    zeros::write(session, slot, &file).await?;
+    zeros::write(session, queue, slot, &file).await?;
     Ok((slot, file))
 }

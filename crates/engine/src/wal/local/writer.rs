@@ -11,15 +11,11 @@ use kelda_env::{DiskError, DiskFile};
 use kelda_format::wal::{EntryContext, Grouping, SEGMENT_HEADER_BYTES, SegmentHeader, encode_entry};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::queue::{Next, WalEntry};
+use super::queue::{Next, WalEntry, WalQueue};
 use crate::recovery::directory;
 use crate::retry::Backoff;
 use crate::session::Session;
-use crate::upload::plan::SegmentSummary;
-
-/// Bytes of a commit's command past which a segment is sealed though it is not full: one command is one part of one
-/// entry of the metadata log, however many streams and producers wrote to the segment.
-const COMMIT_BYTES: u64 = 8 << 20;
+use crate::upload::plan::{COMMIT_BYTES, SegmentSummary};
 
 /// A segment that takes no more entries; its index is not written yet.
 pub(crate) struct SealedSegment {
@@ -39,6 +35,8 @@ struct Current {
     position: u64,
     summary: SegmentSummary,
     uncommitted: Option<OwnedSemaphorePermit>,
+    /// When it is sealed though it is not full, by the monotonic clock: data older than that is to be in an object.
+    due: Duration,
 }
 
 /// Why the writer stops before its queue is closed.
@@ -57,6 +55,7 @@ impl From<DiskError> for Halt {
 
 struct Writer {
     session: Arc<Session>,
+    queue: Arc<WalQueue>,
     sealed: mpsc::UnboundedSender<SealedSegment>,
     current: Option<Current>,
     /// Number of the next group; the first of a session is 1.
@@ -69,9 +68,20 @@ struct Writer {
 
 /// Writes groups until the queue is closed or the session ends. `sealed` takes the segments for upload; what is in
 /// it is bounded by the uncommitted bytes of the session.
-pub(crate) async fn run(session: Arc<Session>, sealed: mpsc::UnboundedSender<SealedSegment>) {
-    let mut writer =
-        Writer { session: Arc::clone(&session), sealed, current: None, group: 1, synced: 0, unmarked: false };
+pub(crate) async fn run(
+    session: Arc<Session>,
+    queue: Arc<WalQueue>,
+    sealed: mpsc::UnboundedSender<SealedSegment>,
+) {
+    let mut writer = Writer {
+        session: Arc::clone(&session),
+        queue,
+        sealed,
+        current: None,
+        group: 1,
+        synced: 0,
+        unmarked: false,
+    };
     match writer.run().await {
         Ok(()) | Err(Halt::Ended) => {}
         // P11: after a failed sync it is not known what is durable, so nothing more is acknowledged.
@@ -83,7 +93,8 @@ impl Writer {
     async fn run(&mut self) -> Result<(), Halt> {
         let config = self.session.shared.config.clone();
         loop {
-            match self.session.wal.take(config.group_bytes) {
+            self.seal_when_due();
+            match self.queue.take(config.group_bytes) {
                 Next::Group(entries) => self.write_group(entries).await?,
                 Next::Seal(number) => self.seal(number),
                 Next::Close => {
@@ -98,19 +109,29 @@ impl Writer {
         }
     }
 
+    /// Has the segment being written sealed when what it holds is older than the upload interval.
+    fn seal_when_due(&self) {
+        let now = self.session.shared.env.clock.monotonic();
+        if self.current.as_ref().is_some_and(|current| current.due <= now) {
+            self.queue.seal_filling();
+        }
+    }
+
     /// Waits for entries, and writes the synced mark once when none come for a while.
     async fn idle(&mut self, idle_mark: Duration, linger: Duration) -> Result<(), Halt> {
-        if self.unmarked {
-            let filled = tokio::select! {
-                biased;
-                () = self.session.wal.filled() => true,
-                () = self.session.shared.env.clock.sleep(idle_mark) => false,
-            };
-            if !filled {
-                return self.write_mark().await;
-            }
-        } else {
-            self.session.wal.filled().await;
+        let clock = Arc::clone(&self.session.shared.env.clock);
+        let wait = match &self.current {
+            Some(_) if self.unmarked => idle_mark,
+            Some(current) => current.due.saturating_sub(clock.monotonic()),
+            None => Duration::MAX,
+        };
+        let filled = tokio::select! {
+            biased;
+            () = self.queue.filled() => true,
+            () = clock.sleep(wait), if wait < Duration::MAX => false,
+        };
+        if !filled {
+            return if self.unmarked { self.write_mark().await } else { Ok(()) };
         }
         if !linger.is_zero() {
             self.session.shared.env.clock.sleep(linger).await;
@@ -142,7 +163,7 @@ impl Writer {
         self.synced = group;
         self.unmarked = true;
         if self.current.as_ref().is_some_and(|current| current.summary.commit_bytes() > COMMIT_BYTES) {
-            self.session.wal.seal_filling();
+            self.queue.seal_filling();
         }
         self.complete(entries)
     }
@@ -170,7 +191,7 @@ impl Writer {
         self.unmarked = false;
         let Some(current) = self.current.as_mut() else { return Ok(()) };
         let grouping = Grouping { group: self.group, synced_group: self.synced, in_group: 0 };
-        let Some(place) = self.session.wal.place_mark(current.header.number) else { return Ok(()) };
+        let Some(place) = self.queue.place_mark(current.header.number) else { return Ok(()) };
         let mark = encode_entry(&current.header.context, grouping, &[]);
         assert_eq!(place.position, current.position, "the mark follows the last entry");
         current.position += mark.len;
@@ -192,7 +213,7 @@ impl Writer {
             }
             None => {}
         }
-        let Some(file) = self.session.wal.take_file(number) else { return Err(Halt::Ended) };
+        let Some(file) = self.queue.take_file(number) else { return Err(Halt::Ended) };
         let context = EntryContext {
             cluster: self.session.shared.identity.cluster,
             session: self.session.id,
@@ -205,9 +226,9 @@ impl Writer {
         file.sync_data().await?;
         self.session.set_begun(number);
         directory::unmark_unbegun(&self.session.shared.env.disk, self.session.id).await;
-        let position = SEGMENT_HEADER_BYTES as u64;
-        self.current =
-            Some(Current { header, file, position, summary: SegmentSummary::default(), uncommitted: None });
+        let due = self.session.shared.env.clock.monotonic() + self.session.shared.config.upload_interval;
+        let (position, summary) = (SEGMENT_HEADER_BYTES as u64, SegmentSummary::default());
+        self.current = Some(Current { header, file, position, summary, uncommitted: None, due });
         Ok(())
     }
 
@@ -215,7 +236,7 @@ impl Writer {
     fn seal(&mut self, number: u64) {
         let Some(current) = self.current.take_if(|current| current.header.number == number) else { return };
         self.unmarked = false;
-        let Current { header, file, position, summary, uncommitted } = current;
+        let Current { header, file, position, summary, uncommitted, .. } = current;
         // A closed channel means that the uploader is gone, and so is the session.
         let _ = self.sealed.send(SealedSegment { header, file, end: position, summary, uncommitted });
     }

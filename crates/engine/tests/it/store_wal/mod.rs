@@ -1,0 +1,9 @@
+//! The write-ahead log in the object store.
+
+mod crashes;
+mod damage;
+mod fence;
+mod groups;
+mod outcomes;
+mod ranges;
+mod site;
