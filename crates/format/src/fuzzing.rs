@@ -12,6 +12,7 @@ pub use metadata::{meta_command, meta_log_entry, meta_snapshot};
 
 use bytes::Bytes;
 
+use crate::backup::Manifest;
 use crate::batch::Batch;
 use crate::block::Block;
 use crate::codec::Codec;
@@ -193,10 +194,22 @@ pub fn object_index(input: &[u8]) {
     }
 }
 
-/// The marker object.
+/// The manifest of a backup.
+pub fn backup_manifest(input: &[u8]) {
+    for bytes in [input.to_vec(), repair::manifest(input)] {
+        if let Ok((cluster, manifest)) = Manifest::decode(&bytes) {
+            assert_eq!(manifest.encode(cluster), bytes);
+        }
+    }
+}
+
+/// The marker objects.
 pub fn marker(input: &[u8]) {
     if let Ok(cluster) = keys::decode_marker(input) {
         assert_eq!(keys::encode_marker(cluster), input);
+    }
+    if let Ok(cluster) = keys::decode_backup_marker(input) {
+        assert_eq!(keys::encode_backup_marker(cluster), input);
     }
     if let Ok(text) = std::str::from_utf8(input)
         && let Some(object) = keys::parse_data_key(CLUSTER, text)

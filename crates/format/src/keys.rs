@@ -1,7 +1,8 @@
 //! Where things are in the object store: owns every key, guarantees that all but the marker begin with the
 //! cluster id, never touches the store.
 
-use crate::ids::{ClusterId, ObjectId, SessionId};
+use crate::backup::is_backup_id;
+use crate::ids::{ClusterId, NodeId, ObjectId, SessionEpoch, SessionId};
 use crate::wire::{DecodeError, Fixed, Reader, crc};
 
 /// Key of the marker object: claims a store prefix for one cluster, by create-if-absent.
@@ -11,6 +12,7 @@ pub const MARKER_KEY: &str = "kelda-cluster";
 pub const MARKER_BYTES: usize = 40;
 
 const MARKER_MAGIC: [u8; 8] = *b"KELDACLU";
+const BACKUP_MARKER_MAGIC: [u8; 8] = *b"KELDABAK";
 const MARKER_VERSION: u16 = 1;
 
 /// Key of an object: `<cluster>/data/<2 hex of the id's hash>/<id, 20 digits>`. The hash spreads consecutive
@@ -65,10 +67,82 @@ pub fn meta_pointer_key(cluster: ClusterId) -> String {
     format!("{cluster}/meta/pointer")
 }
 
-/// The bytes of the marker object.
+/// What the keys of all write-ahead logs of a cluster begin with.
+#[must_use]
+pub fn wal_root(cluster: ClusterId) -> String {
+    format!("{cluster}/wal/")
+}
+
+/// The session and the slot whose key this is; `None` for any other key.
+#[must_use]
+pub fn parse_wal_key(cluster: ClusterId, key: &str) -> Option<(SessionId, u64)> {
+    let mut parts = key.strip_prefix(&wal_root(cluster))?.split('/').map(str::parse::<u64>);
+    let (node, epoch, slot) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
+    let session = SessionId { node: NodeId(node), epoch: SessionEpoch(epoch) };
+    (wal_key(cluster, session, slot) == key).then_some((session, slot))
+}
+
+/// What the keys of all backups of a cluster begin with, apart from the objects they share.
+#[must_use]
+pub fn backup_prefix(cluster: ClusterId) -> String {
+    format!("{cluster}/backup/")
+}
+
+/// Key of the manifest of a backup, by which it exists.
+#[must_use]
+pub fn backup_manifest_key(cluster: ClusterId, id: &str) -> String {
+    format!("{cluster}/backup/{id}/manifest")
+}
+
+/// Key of the snapshot of the metadata in a backup.
+#[must_use]
+pub fn backup_snapshot_key(cluster: ClusterId, id: &str) -> String {
+    format!("{cluster}/backup/{id}/snapshot")
+}
+
+/// The id of the backup whose manifest has this key; `None` for any other key.
+#[must_use]
+pub fn parse_manifest_key(cluster: ClusterId, key: &str) -> Option<&str> {
+    let id = key.strip_prefix(&backup_prefix(cluster))?.strip_suffix("/manifest")?;
+    is_backup_id(id).then_some(id)
+}
+
+/// The bytes of the marker object of a node's store.
 #[must_use]
 pub fn encode_marker(cluster: ClusterId) -> [u8; MARKER_BYTES] {
-    let mut out = Fixed::new(&MARKER_MAGIC);
+    encode(&MARKER_MAGIC, cluster)
+}
+
+/// The bytes of the marker object of a place of backups. It has the key of the other one, so that no place is both.
+#[must_use]
+pub fn encode_backup_marker(cluster: ClusterId) -> [u8; MARKER_BYTES] {
+    encode(&BACKUP_MARKER_MAGIC, cluster)
+}
+
+/// Reads the marker object: which cluster the store prefix belongs to.
+///
+/// # Errors
+/// When it is damaged, of a later version, or that of a place of backups.
+pub fn decode_marker(bytes: &[u8]) -> Result<ClusterId, DecodeError> {
+    if bytes.starts_with(&BACKUP_MARKER_MAGIC) {
+        return Err(DecodeError::new("cluster marker", 0, "backups are kept here, no node's objects"));
+    }
+    decode(bytes, &MARKER_MAGIC, "cluster marker")
+}
+
+/// Reads the marker object of a place of backups: the cluster whose backups they are.
+///
+/// # Errors
+/// When it is damaged, of a later version, or that of a node's store.
+pub fn decode_backup_marker(bytes: &[u8]) -> Result<ClusterId, DecodeError> {
+    if bytes.starts_with(&MARKER_MAGIC) {
+        return Err(DecodeError::new("backup marker", 0, "a node keeps its objects here, no backups"));
+    }
+    decode(bytes, &BACKUP_MARKER_MAGIC, "backup marker")
+}
+
+fn encode(magic: &[u8; 8], cluster: ClusterId) -> [u8; MARKER_BYTES] {
+    let mut out = Fixed::new(magic);
     out.u16(MARKER_VERSION);
     out.zeros(6);
     out.bytes(&cluster.0);
@@ -76,14 +150,10 @@ pub fn encode_marker(cluster: ClusterId) -> [u8; MARKER_BYTES] {
     out.finish(0)
 }
 
-/// Reads the marker object: which cluster the store prefix belongs to.
-///
-/// # Errors
-/// When it is damaged or of a later version.
-pub fn decode_marker(bytes: &[u8]) -> Result<ClusterId, DecodeError> {
-    let mut reader = Reader::new(bytes, "cluster marker");
-    if reader.array::<8>()? != MARKER_MAGIC {
-        return Err(reader.error("not a cluster marker"));
+fn decode(bytes: &[u8], magic: &[u8; 8], what: &'static str) -> Result<ClusterId, DecodeError> {
+    let mut reader = Reader::new(bytes, what);
+    if reader.array::<8>()? != *magic {
+        return Err(reader.error(format!("not a {what}")));
     }
     reader.version_u16(MARKER_VERSION)?;
     reader.zeros(6)?;

@@ -2,6 +2,7 @@
 //! are, a second time and on purpose: a moved field breaks these as it would break old files.
 
 use super::CONTEXT;
+use crate::backup::{MANIFEST_HEADER_BYTES, MANIFEST_MAGIC};
 use crate::block::{BLOCK_HEADER_BYTES, BLOCK_MAGIC};
 use crate::logentry::{LOG_ENTRY_HEADER_BYTES, LOG_ENTRY_MAGIC};
 use crate::object::{FOOTER_BYTES, Footer, ObjectSource};
@@ -201,5 +202,19 @@ pub(super) fn slot(input: &[u8]) -> Vec<u8> {
     while at < bytes.len() {
         at = entry_at(&mut bytes, at);
     }
+    bytes
+}
+
+/// A manifest: its length and both checksums.
+pub(super) fn manifest(input: &[u8]) -> Vec<u8> {
+    let mut bytes = input.to_vec();
+    if bytes.len() < MANIFEST_HEADER_BYTES {
+        return bytes;
+    }
+    bytes[..8].copy_from_slice(&MANIFEST_MAGIC);
+    let body = bytes.len() - MANIFEST_HEADER_BYTES;
+    put32(&mut bytes, 32, u32::try_from(body).unwrap_or(u32::MAX));
+    sum(&mut bytes, 0, MANIFEST_HEADER_BYTES, body, 36);
+    sum(&mut bytes, 0, 0, MANIFEST_HEADER_BYTES - 4, MANIFEST_HEADER_BYTES - 4);
     bytes
 }

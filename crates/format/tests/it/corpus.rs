@@ -140,8 +140,18 @@ fn marker() {
     run(
         "marker",
         fuzzing::marker,
-        &[("marker", keys::encode_marker(fuzzing::CLUSTER).to_vec()), ("key", key)],
+        &[
+            ("marker", keys::encode_marker(fuzzing::CLUSTER).to_vec()),
+            ("backups", keys::encode_backup_marker(fuzzing::CLUSTER).to_vec()),
+            ("key", key),
+        ],
     );
+}
+
+#[test]
+fn backup_manifest() {
+    let sample = samples::manifest().encode(fuzzing::CLUSTER).to_vec();
+    run("backup_manifest", fuzzing::backup_manifest, &[("manifest", sample)]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Every single flipped bit is noticed, or changes nothing of what is read.
 
 use bytes::Bytes;
+use kelda_format::backup::Manifest;
 use kelda_format::block::Block;
 use kelda_format::fuzzing::{CLUSTER, CONTEXT};
 use kelda_format::object::{Footer, ObjectIndex, decode_object_header, encode_object_header, walk_blocks};
@@ -62,6 +63,8 @@ fn fixed_headers() {
     flip_and_cut(&samples::segment_header().encode(), |bytes| SegmentHeader::decode(&bytes).ok());
     flip_and_cut(&samples::seal().encode(), |bytes| Seal::decode(&bytes).ok());
     flip_and_cut(&keys::encode_marker(CLUSTER), |bytes| keys::decode_marker(&bytes).ok());
+    flip_and_cut(&keys::encode_backup_marker(CLUSTER), |bytes| keys::decode_backup_marker(&bytes).ok());
+    flip_and_cut(&samples::manifest().encode(CLUSTER), |bytes| Manifest::decode(&bytes).ok());
     flip_and_cut(&encode_object_header(CLUSTER), |bytes| decode_object_header(&bytes).ok());
 }
 

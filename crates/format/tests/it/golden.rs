@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use kelda_format::backup::Manifest;
 use kelda_format::block::Block;
 use kelda_format::fuzzing::{CLUSTER, CONTEXT};
 use kelda_format::object::{Footer, ObjectIndex};
@@ -135,6 +136,22 @@ fn objects() {
 fn cluster_marker() {
     let bytes = pinned("cluster-marker", &keys::encode_marker(CLUSTER));
     assert_eq!(keys::decode_marker(&bytes), Ok(CLUSTER));
+}
+
+#[test]
+fn backup_marker() {
+    let bytes = pinned("backup-marker", &keys::encode_backup_marker(CLUSTER));
+    assert_eq!(keys::decode_backup_marker(&bytes), Ok(CLUSTER));
+    // One is never taken for the other.
+    assert!(keys::decode_marker(&bytes).unwrap_err().to_string().contains("backups are kept here"));
+    let node = keys::decode_backup_marker(&keys::encode_marker(CLUSTER)).unwrap_err();
+    assert!(node.to_string().contains("a node keeps its objects here"), "{node}");
+}
+
+#[test]
+fn backup_manifest() {
+    let bytes = pinned("backup-manifest", &samples::manifest().encode(CLUSTER));
+    assert_eq!(Manifest::decode(&bytes), Ok((CLUSTER, samples::manifest())));
 }
 
 #[test]

@@ -20,6 +20,28 @@ fn keys_are_as_documented() {
         format!("{HEX}/meta/snapshots/00000000000000000009-0000000000000abc")
     );
     assert_eq!(keys::meta_pointer_key(CLUSTER), format!("{HEX}/meta/pointer"));
+    assert_eq!(keys::backup_manifest_key(CLUSTER, "20261130T1"), format!("{HEX}/backup/20261130T1/manifest"));
+    assert_eq!(keys::backup_snapshot_key(CLUSTER, "20261130T1"), format!("{HEX}/backup/20261130T1/snapshot"));
+}
+
+#[test]
+fn a_slot_and_a_manifest_are_known_by_their_keys() {
+    let session = SessionId { node: NodeId(3), epoch: SessionEpoch(12) };
+    let slot = keys::wal_key(CLUSTER, session, u64::MAX);
+    assert!(slot.starts_with(&keys::wal_root(CLUSTER)));
+    assert_eq!(keys::parse_wal_key(CLUSTER, &slot), Some((session, u64::MAX)));
+    for wrong in
+        ["", &slot[1..], &slot.replace("/000", "/+00"), &format!("{slot}/1"), &slot.replace("wal", "w")]
+    {
+        assert_eq!(keys::parse_wal_key(CLUSTER, wrong), None, "{wrong}");
+    }
+    let manifest = keys::backup_manifest_key(CLUSTER, "one-2");
+    assert_eq!(keys::parse_manifest_key(CLUSTER, &manifest), Some("one-2"));
+    for wrong in ["", "a/b", "a.b", &"x".repeat(65)] {
+        let key = keys::backup_manifest_key(CLUSTER, wrong);
+        assert_eq!(keys::parse_manifest_key(CLUSTER, &key), None, "{wrong}");
+    }
+    assert_eq!(keys::parse_manifest_key(CLUSTER, &keys::backup_snapshot_key(CLUSTER, "one-2")), None);
 }
 
 #[test]

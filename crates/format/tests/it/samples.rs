@@ -1,6 +1,7 @@
 //! One fixed value of every layout, with every feature of it in use.
 
 use bytes::Bytes;
+use kelda_format::backup::Manifest;
 use kelda_format::block::Block;
 use kelda_format::fuzzing::{CLUSTER, CONTEXT};
 use kelda_format::ids::{NodeId, SessionEpoch, SessionId};
@@ -9,7 +10,7 @@ use kelda_format::wal::{
     Grouping, ProducerChange, Seal, Section, SegmentHeader, SlotHeader, StreamSection, encode_entry,
 };
 use kelda_format::{
-    Batch, Codec, Epoch, Header, Headers, Offset, Record, StreamId, Timestamp, Value, records,
+    Batch, Codec, Epoch, Header, Headers, ObjectId, Offset, Record, StreamId, Timestamp, Value, records,
 };
 
 pub const STREAM: StreamId = StreamId(0x1234);
@@ -222,4 +223,22 @@ pub fn write_frame_without_checksums() -> Vec<u8> {
     bytes[6] = 0;
     bytes[36..48].fill(0);
     bytes
+}
+
+/// The manifest of a backup.
+pub fn manifest() -> Manifest {
+    Manifest {
+        id: "20261130T120000Z-0011aabb".to_owned(),
+        at: Timestamp(1_796_040_000_000),
+        software: "0.2.0".to_owned(),
+        applied: 4711,
+        snapshot_bytes: 65_536,
+        snapshot_crc: 0x1234_5678,
+        objects: 12,
+        object_bytes: 64 << 20,
+        streams: 3,
+        records: 1_000_000,
+        missing: vec![ObjectId(7)],
+        damaged: vec![ObjectId(8), ObjectId(300)],
+    }
 }
