@@ -9,6 +9,7 @@ pub mod invariants;
 mod port;
 pub mod producers;
 mod query;
+mod restore;
 mod snapshot;
 mod state;
 mod tables;

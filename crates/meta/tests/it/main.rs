@@ -16,6 +16,7 @@ mod placement;
 mod producers;
 mod queries;
 mod replicas;
+mod restored;
 mod sessions;
 mod transfers;
 mod trim;

@@ -6,4 +6,5 @@ mod backends;
 mod contract;
 mod log;
 mod memory_steps;
+mod seeding;
 mod sqlite_file;
