@@ -64,7 +64,7 @@ exit $code
 """
 KELDA = """#!/bin/bash
 # What is printed about the settings themselves is what everybody has.
-case " $* " in *" --print-config "* | *" --help "*) unset KELDA_LISTEN KELDA_ADMIN_LISTEN KELDA_ENDPOINT ;; esac
+case " $* " in *" --print-config "* | *" --help "*) unset KELDA_LISTEN KELDA_ADMIN_LISTEN KELDA_ENDPOINT KELDA_ADMIN ;; esac
 exec "{kelda}" "$@"
 """
 
@@ -250,6 +250,7 @@ class Page:
             "KELDA_ENDPOINT": f"http://127.0.0.1:{self.port}",
             "KELDA_LISTEN": f"127.0.0.1:{self.port}",
             "KELDA_ADMIN_LISTEN": f"127.0.0.1:{self.admin}",
+            "KELDA_ADMIN": f"http://127.0.0.1:{self.admin}",
         }
         log = (self.folder / "shell.log").open("w")
         return subprocess.Popen(

@@ -2,15 +2,18 @@
 //! What a verb takes is in the file of its name.
 
 mod append;
+mod backup;
 mod completions;
 mod create;
 mod delete;
 mod global;
 mod ls;
 mod man;
+mod migrate;
 mod name;
 mod read;
 mod reading;
+mod restore;
 mod set;
 mod tail;
 mod trim;
@@ -19,15 +22,18 @@ mod values;
 use clap::{Parser, Subcommand};
 
 pub use append::{AppendArgs, InputFormat};
+pub use backup::BackupArgs;
 pub use completions::CompletionsArgs;
 pub use create::CreateArgs;
 pub use delete::DeleteArgs;
 pub use global::Global;
 pub use ls::LsArgs;
 pub use man::ManArgs;
+pub use migrate::MigrateArgs;
 pub use name::NameArgs;
 pub use read::ReadArgs;
 pub use reading::{Format, Reading};
+pub use restore::RestoreArgs;
 pub use set::SetArgs;
 pub use tail::TailArgs;
 pub use trim::TrimArgs;
@@ -50,7 +56,7 @@ const EXIT_CODES: &str = "Exit codes:
   3    no such stream
   4    conflict: another configuration, sealed, a position that is gone or not there yet
   5    the server is not there or has no room
-  6    data is damaged (check)
+  6    data is damaged (check, backup, restore, migrate)
   130  ended by Ctrl-C, as shells report it";
 
 /// One command.
@@ -82,6 +88,12 @@ pub enum Verb {
     Delete(DeleteArgs),
     /// Say what is in the data directory of a stopped node, and what of it is damaged
     Check(crate::check::CheckArgs),
+    /// Back up a running node, or a stopped one; list backups
+    Backup(BackupArgs),
+    /// Make a data directory, and fill a store, from a backup
+    Restore(RestoreArgs),
+    /// Move a stopped node to another object store
+    Migrate(MigrateArgs),
     /// Show which server is used and why, and the profiles there are
     Profile,
     /// Print a completion script for a shell

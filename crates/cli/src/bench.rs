@@ -4,7 +4,7 @@
 mod append;
 pub mod args;
 mod chart;
-mod connection;
+pub mod connection;
 mod fanout;
 mod latency;
 mod limits;

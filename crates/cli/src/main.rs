@@ -3,20 +3,24 @@
 
 mod append;
 mod args;
+mod backup;
 mod bench;
 mod check;
 mod clock;
 mod config;
+mod copying;
 mod exit;
 mod limits;
 mod ls;
 mod man;
+mod migrate;
 mod output;
 mod profile;
 mod progress;
 mod range;
 mod read;
 mod reference;
+mod restore;
 mod stream;
 mod streams;
 mod ui;
@@ -48,7 +52,10 @@ fn main() -> ExitCode {
     let result = match cli.verb {
         Verb::Serve(args) => return serve(*args),
         Verb::Bench(args) => bench(&matches, ui, &args),
-        Verb::Check(args) => runtime().and_then(|runtime| runtime.block_on(check::run(ui.json, args))),
+        Verb::Check(args) => runtime().and_then(|runtime| runtime.block_on(check::run(ui, args))),
+        Verb::Backup(args) => working(backup::run(ui, args)),
+        Verb::Restore(args) => working(restore::run(ui, args)),
+        Verb::Migrate(args) => working(migrate::run(ui, args)),
         Verb::Profile => profile::show(ui, &profile::said(&matches)),
         Verb::Completions(args) => man::completions(&args),
         Verb::Man(args) => man::man(ui, &args),
@@ -64,6 +71,15 @@ fn main() -> ExitCode {
 fn bench(matches: &ArgMatches, ui: Ui, args: &bench::args::BenchArgs) -> Result<(), Failure> {
     let used = profile::in_force(&profile::said(matches))?;
     bench::run(&used.endpoint, ui.json, args)
+}
+
+/// A verb that works on directories and stores, or has a node do so, on as many threads as a node has.
+fn working(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime =
+        kelda_server::runtime().map_err(|error| Failure::local(format!("no event loop: {error}")))?;
+    let result = runtime.block_on(work);
+    runtime.shutdown_background();
+    result
 }
 
 /// A verb that talks to a server, to its end.
@@ -92,6 +108,9 @@ async fn run(kelda: &Kelda, ui: Ui, verb: Verb) -> Result<(), Failure> {
         Verb::Serve(_)
         | Verb::Bench(_)
         | Verb::Check(_)
+        | Verb::Backup(_)
+        | Verb::Restore(_)
+        | Verb::Migrate(_)
         | Verb::Profile
         | Verb::Completions(_)
         | Verb::Man(_) => {

@@ -1,7 +1,9 @@
-//! The admin listener: health and readiness.
+//! The admin listener: health, readiness and backups.
 //!
 //! Owns `/health` (the process lives) and `/ready` (it does what it is there for). Guarantees that both answer from memory,
 //! at any phase of a node. Never serves a record.
+
+mod backup;
 
 use std::sync::Arc;
 
@@ -9,7 +11,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Response, StatusCode, Uri, header};
-use axum::routing::get;
+use axum::routing::{get, post};
 use kelda_env::Env;
 use kelda_metalog::{MetaLog, Plane};
 use kelda_service::{Health, Problem, Service};
@@ -19,12 +21,17 @@ use serde_json::{Value as Json, json};
 use crate::http::refusal::Refusal;
 use crate::node::{Phase, PhaseCell};
 
+pub use backup::Backups;
+
 /// What the admin listener knows of its node.
 pub struct Admin {
     env: Env,
     started: std::time::Duration,
     phase: Arc<PhaseCell>,
     parts: Mutex<Option<(MetaLog, Service)>>,
+    backups: Mutex<Option<Arc<Backups>>>,
+    /// Held by the backup that is being taken.
+    backing_up: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Admin {
@@ -32,7 +39,13 @@ impl Admin {
     #[must_use]
     pub fn new(env: Env, phase: Arc<PhaseCell>) -> Arc<Admin> {
         let started = env.clock.monotonic();
-        Arc::new(Admin { env, started, phase, parts: Mutex::new(None) })
+        let (parts, backups, backing_up) = (Mutex::new(None), Mutex::new(None), Arc::default());
+        Arc::new(Admin { env, started, phase, parts, backups, backing_up })
+    }
+
+    /// Backups can be taken from here on.
+    pub fn serve_backups(&self, backups: Backups) {
+        *self.backups.lock() = Some(Arc::new(backups));
     }
 
     /// The node serves with these parts.
@@ -93,6 +106,7 @@ pub fn router(admin: Arc<Admin>) -> Router {
     Router::new()
         .route("/health", get(health))
         .route("/ready", get(ready))
+        .route("/backup", post(backup::take))
         .fallback(nothing)
         .with_state(admin)
 }
@@ -109,8 +123,11 @@ async fn ready(State(admin): State<Arc<Admin>>) -> Response<Body> {
 }
 
 async fn nothing(uri: Uri) -> Response<Body> {
-    Refusal::new(Problem::NotFound, format!("{} is not here: there are /health and /ready", uri.path()))
-        .into_response()
+    Refusal::new(
+        Problem::NotFound,
+        format!("{} is not here: there are /health, /ready and /backup", uri.path()),
+    )
+    .into_response()
 }
 
 fn reply(status: StatusCode, said: &Json) -> Response<Body> {

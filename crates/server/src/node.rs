@@ -25,7 +25,7 @@ use tokio_util::task::TaskTracker;
 
 pub use error::StartError;
 pub use phase::{Phase, PhaseCell};
-pub(crate) use start::{LOCK_FILE, META_FILE, META_WAL_FILE, OBJECTS_DIR, WAL_DIR};
+pub(crate) use start::{LOCK_FILE, META_DIR, META_FILE, META_WAL_FILE, OBJECTS_DIR, WAL_DIR};
 pub use start::{Prepared, prepare};
 
 use crate::config::NodeSettings;

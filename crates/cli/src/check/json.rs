@@ -4,7 +4,7 @@
 use kelda_server::check::{Finding, LogReport, Report, SegmentReport, SegmentState, StreamReport};
 use serde_json::{Value, json};
 
-use super::lists::use_word;
+use super::lists::{slot_word, use_word};
 use super::text::word;
 
 /// The whole document.
@@ -35,6 +35,7 @@ pub fn report(report: &Report) -> Value {
     json!({
         "result": result,
         "data_dir": report.data_dir,
+        "store": report.store,
         "cluster": report.cluster.map(|cluster| cluster.to_string()),
         "feature_level": report.feature_level,
         "nodes": report.nodes.iter().map(|(node, features)| {
@@ -53,7 +54,7 @@ pub fn report(report: &Report) -> Value {
         "logs": report.logs.iter().map(log).collect::<Vec<_>>(),
         "objects": report.objects.iter().map(|object| json!({
             "id": object.id.to_string(),
-            "file": format!("objects/{}", object.key),
+            "file": format!("{}/{}", report.objects_in, object.key),
             "bytes": object.bytes,
             "use": use_word(object.used),
             "kind": object.kind.map(|kind| format!("{kind:?}").to_lowercase()),
@@ -61,6 +62,16 @@ pub fn report(report: &Report) -> Value {
             "streams": object.streams,
             "extents": object.extents,
         })).collect::<Vec<_>>(),
+        "slots": report.slots.iter().map(|slot| json!({
+            "session": slot.session.to_string(),
+            "slot": slot.slot,
+            "file": format!("{}/{}", report.objects_in, slot.key),
+            "bytes": slot.bytes,
+            "use": slot_word(slot.used),
+        })).collect::<Vec<_>>(),
+        "leftovers": report.leftovers.iter().map(|left| {
+            json!({"file": left.file, "of": left.what})
+        }).collect::<Vec<_>>(),
         "other_files": report.strange,
         "findings_total": report.findings_total,
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
@@ -84,6 +95,9 @@ fn totals(report: &Report) -> Value {
         "log_entries": sums.log_entries,
         "logs_to_recover": sums.logs_to_recover,
         "torn_bytes": sums.torn_bytes,
+        "slots": sums.slots,
+        "slot_bytes": sums.slot_bytes,
+        "leftovers": sums.leftovers,
     })
 }
 

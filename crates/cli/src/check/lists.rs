@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kelda_server::check::{ObjectUse, Report, SegmentState, StreamReport};
+use kelda_server::check::{ObjectUse, Report, SegmentState, SlotUse, StreamReport};
 
 /// The lists that are asked for, each with an empty line around it.
 pub fn all(report: &Report, streams: bool, everything: bool) -> String {
@@ -13,7 +13,9 @@ pub fn all(report: &Report, streams: bool, everything: bool) -> String {
     }
     if everything {
         logs(&mut out, report);
+        slots(&mut out, report);
         objects(&mut out, report);
+        leftovers(&mut out, report);
     }
     if everything && !report.strange.is_empty() {
         out.push_str("\nother files\n");
@@ -75,13 +77,32 @@ fn logs(out: &mut String, report: &Report) {
     }
 }
 
+fn slots(out: &mut String, report: &Report) {
+    if !report.slots.is_empty() {
+        out.push_str("\nslots of write-ahead logs\n");
+    }
+    for slot in &report.slots {
+        let what = slot_word(slot.used);
+        let _ = writeln!(out, "  {}/{}: {} bytes, {what}", report.objects_in, slot.key, slot.bytes);
+    }
+}
+
+fn leftovers(out: &mut String, report: &Report) {
+    if !report.leftovers.is_empty() {
+        out.push_str("\nleft over\n");
+    }
+    for left in &report.leftovers {
+        let _ = writeln!(out, "  {}: left by {}", left.file, left.what);
+    }
+}
+
 fn objects(out: &mut String, report: &Report) {
     if !report.objects.is_empty() {
         out.push_str("\nobjects\n");
     }
     for object in &report.objects {
         let used = use_word(object.used);
-        let _ = write!(out, "  objects/{}: {} bytes, {used}", object.key, object.bytes);
+        let _ = write!(out, "  {}/{}: {} bytes, {used}", report.objects_in, object.key, object.bytes);
         if let Some(kind) = object.kind {
             let kind = format!("{kind:?}").to_lowercase();
             let (records, streams) = (object.records, object.streams);
@@ -103,5 +124,15 @@ pub fn use_word(used: ObjectUse) -> &'static str {
         ObjectUse::ToDestroy => "to-destroy",
         ObjectUse::Orphan => "orphan",
         ObjectUse::Unknown => "unknown",
+    }
+}
+
+/// What a slot is to the metadata, as in the JSON document.
+pub fn slot_word(used: SlotUse) -> &'static str {
+    match used {
+        SlotUse::Waiting => "waiting",
+        SlotUse::Seal => "seal",
+        SlotUse::LeftOver => "left-over",
+        SlotUse::Unknown => "unknown",
     }
 }

@@ -12,6 +12,9 @@ pub fn summary(report: &Report) -> String {
         let _ = writeln!(out, "{name:<16}{text}");
     };
     line("data directory", report.data_dir.clone());
+    if let Some(store) = report.store.as_ref().filter(|_| report.objects_in != "objects") {
+        line("object store", store.clone());
+    }
     line("cluster", report.cluster.map_or("unknown".to_owned(), |cluster| cluster.to_string()));
     if let Some(level) = report.feature_level {
         line("feature level", level.to_string());
@@ -58,6 +61,9 @@ pub fn summary(report: &Report) -> String {
         line("streams", "not known without the metadata".to_owned());
         line("write-ahead log", "not checked: that needs the metadata".to_owned());
     }
+    if sums.slots > 0 {
+        line("log in the store", format!("{} slots in {} bytes to replay", sums.slots, sums.slot_bytes));
+    }
     let unused = match sums.unused_objects {
         0 => String::new(),
         count => format!(
@@ -66,6 +72,9 @@ pub fn summary(report: &Report) -> String {
         ),
     };
     line("objects", format!("{} in {} bytes{unused}", sums.objects, sums.object_bytes));
+    if sums.leftovers > 0 {
+        line("left over", format!("{} files, which nothing needs any more", sums.leftovers));
+    }
     if !report.strange.is_empty() {
         line("other files", format!("{}, which no part of Kelda writes", report.strange.len()));
     }

@@ -2,6 +2,7 @@
 
 mod damage;
 mod refused;
+mod repair;
 mod sound;
 
 use std::os::unix::fs::FileExt;

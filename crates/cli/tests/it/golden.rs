@@ -113,7 +113,7 @@ fn records(node: &Node, about: &Value) -> Vec<Value> {
 }
 
 /// Compares all that the node says with what the release said of the same directory.
-async fn check_all(node: &Node, golden: &Path) {
+pub async fn check_all(node: &Node, golden: &Path) {
     let text = std::fs::read_to_string(golden.join("expected.json")).unwrap();
     let expected: Value = serde_json::from_str(&text).unwrap();
     let expected = expected["streams"].as_array().unwrap();
@@ -160,12 +160,20 @@ async fn every_release_left_a_directory_that_opens() {
     }
 }
 
+/// Where the first release and what it said are.
+pub fn first_golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/data-0.1")
+}
+
+/// The directory of 0.1 in `to`.
+pub fn first_directory(to: &Path) -> PathBuf {
+    unpack(&first_golden(), to)
+}
+
 /// A node on the directory of 0.1; the directory lives as long as the first value.
 fn first_release() -> (tempfile::TempDir, Node) {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/data-0.1");
     let temporary = tempfile::tempdir().unwrap();
-    let data = unpack(&golden, temporary.path());
-    let node = Node::start(&data);
+    let node = Node::start(&first_directory(temporary.path()));
     (temporary, node)
 }
 
@@ -182,6 +190,11 @@ fn produce(node: &Node, producer: &str, epoch: &str, sequence: &str, body: &str)
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn producers_of_0_1_go_on_where_they_were() {
     let (_directory, mut node) = first_release();
+    check_producers(&mut node).await;
+}
+
+/// Repeats of every producer are answered as they were, and each goes on. A kill and a start on the way.
+pub async fn check_producers(node: &mut Node) {
     let kelda = Kelda::connect(&node.endpoint()).unwrap();
     // Two producers took turns before the stop; each went on once before the kill.
     let mut steady = Appender::new(&kelda, "golden/producers", "steady".to_owned(), Duration::from_secs(30));
@@ -195,9 +208,9 @@ async fn producers_of_0_1_go_on_where_they_were() {
             "steady {sequence}"
         );
     }
-    let stale = produce(&node, "moved", "3", "3", "from the epoch before");
+    let stale = produce(node, "moved", "3", "3", "from the epoch before");
     assert_eq!((stale.status, stale.header("producer-epoch")), (403, Some("4")));
-    let repeat = produce(&node, "moved", "4", "0", "moved again");
+    let repeat = produce(node, "moved", "4", "0", "moved again");
     assert_eq!((repeat.status, repeat.header("kelda-duplicate")), (204, Some("true")));
     assert_eq!(repeat.offset("kelda-first-offset"), 7);
     assert_eq!(kelda.head("golden/producers").await.unwrap().next_offset, 8, "repeats add nothing");
@@ -205,19 +218,19 @@ async fn producers_of_0_1_go_on_where_they_were() {
     let batch = encode_bodies([b"steady 4".as_slice()].into_iter()).unwrap();
     let appended = steady.append(batch).await.unwrap();
     assert_eq!((appended.first_offset, appended.next_offset, appended.duplicate), (Some(8), 9, false));
-    let fresh = produce(&node, "moved", "4", "1", "moved on");
+    let fresh = produce(node, "moved", "4", "1", "moved on");
     assert_eq!((fresh.status, fresh.offset("kelda-first-offset")), (200, 9));
 
     let write = |sequence: &str| {
         let headers = [("Content-Type", "text/plain"), ("Stream-Seq", sequence)];
-        send(&node, "POST", "/golden/stream-seq", &headers, "body").status
+        send(node, "POST", "/golden/stream-seq", &headers, "body").status
     };
     assert_eq!((write("b1"), write("b2"), write("b3")), (409, 409, 204), "the last was b2");
     assert_eq!(kelda.head("golden/stream-seq").await.unwrap().next_offset, 3);
 
     node.kill();
     node.restart();
-    let repeat = produce(&node, "moved", "4", "1", "moved on");
+    let repeat = produce(node, "moved", "4", "1", "moved on");
     assert_eq!((repeat.header("kelda-duplicate"), repeat.offset("kelda-first-offset")), (Some("true"), 9));
 }
 
@@ -231,6 +244,11 @@ fn status(error: &Error) -> Option<u16> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn streams_of_0_1_take_what_they_would_have_taken() {
     let (_directory, node) = first_release();
+    check_streams(&node).await;
+}
+
+/// Every stream takes, refuses and gives what it has to.
+pub async fn check_streams(node: &Node) {
     let kelda = Kelda::connect(&node.endpoint()).unwrap();
     let one = || encode_bodies([b"new".as_slice()].into_iter()).unwrap();
     let open = [
@@ -267,10 +285,10 @@ async fn streams_of_0_1_take_what_they_would_have_taken() {
         assert_eq!(status(&missing), Some(404), "{name}: {missing}");
     }
     for (name, start) in [("golden/trimmed", 6), ("golden/trimmed-empty", 3)] {
-        let gone = send(&node, "GET", &format!("{}?offset={}", path(name), start - 1), &[], "");
+        let gone = send(node, "GET", &format!("{}?offset={}", path(name), start - 1), &[], "");
         assert_eq!((gone.status, gone.offset("kelda-start-offset")), (410, start), "{name}");
     }
-    let plain = |name: &str| String::from_utf8(send(&node, "GET", &path(name), &[], "").body).unwrap();
+    let plain = |name: &str| String::from_utf8(send(node, "GET", &path(name), &[], "").body).unwrap();
     assert_eq!(
         plain("golden/json"),
         r#"[{"n":0},[1,2],"three",{"n": 3, "nested": {"a": [null, true]}},4.5,5]"#
@@ -278,6 +296,6 @@ async fn streams_of_0_1_take_what_they_would_have_taken() {
     assert_eq!(plain("golden/reborn"), r#"["second life"]"#);
     let lines = |range: std::ops::Range<u32>| range.map(|n| format!("line {n}\n")).collect::<String>();
     assert_eq!(plain("golden/text"), lines(0..25) + "new");
-    let from = send(&node, "GET", "/golden/trimmed?offset=6", &[], "").body;
+    let from = send(node, "GET", "/golden/trimmed?offset=6", &[], "").body;
     assert_eq!(String::from_utf8(from).unwrap(), lines(6..14) + "new");
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
 
 mod append_input;
+mod backup;
 mod bench;
 mod check;
 mod crash;

@@ -11,12 +11,21 @@ pub struct Node {
     child: Option<Child>,
     data: PathBuf,
     port: u16,
+    /// Further flags of `kelda serve`.
+    flags: Vec<String>,
+    admin: String,
 }
 
 impl Node {
     /// Starts a node on a free port and waits for its ready line.
     pub fn start(data: &Path) -> Node {
-        let mut node = Node { child: None, data: data.to_owned(), port: 0 };
+        Node::with(data, &[])
+    }
+
+    /// The same with further flags.
+    pub fn with(data: &Path, flags: &[&str]) -> Node {
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let mut node = Node { child: None, data: data.to_owned(), port: 0, flags, admin: String::new() };
         node.restart();
         node
     }
@@ -25,7 +34,10 @@ impl Node {
     pub fn restart(&mut self) {
         assert!(self.child.is_none(), "still running");
         let mut command = Command::new(KELDA);
-        command.args(["serve", "--ready-json", "--admin-listen", "off", "--amqp-listen", "off"]);
+        command.args(["serve", "--ready-json", "--amqp-listen", "off"]).args(&self.flags);
+        if !self.flags.iter().any(|flag| flag.starts_with("--admin-listen")) {
+            command.args(["--admin-listen", "off"]);
+        }
         command.arg("--data-dir").arg(&self.data).arg("--listen").arg(format!("127.0.0.1:{}", self.port));
         let mut child =
             command.env("KELDA_LOG", "warn").stdout(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
@@ -35,6 +47,7 @@ impl Node {
             serde_json::from_str(&line).unwrap_or_else(|_| panic!("ready line: {line:?}"));
         let address: std::net::SocketAddr = ready["listen"].as_str().unwrap().parse().unwrap();
         self.port = address.port();
+        self.admin = format!("http://{}", ready["admin_listen"].as_str().unwrap());
         self.child = Some(child);
     }
 
@@ -55,6 +68,11 @@ impl Node {
 
     pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The admin listener, if the flags ask for one.
+    pub fn admin(&self) -> &str {
+        &self.admin
     }
 
     /// A `kelda` command against this node.

@@ -41,6 +41,8 @@ pub(super) struct Contents {
     pub(super) records: u64,
     pub(super) streams: u64,
     pub(super) extents: u64,
+    /// Whether the index or the footer is what is damaged.
+    pub(super) index_damaged: bool,
 }
 
 impl Object<'_> {
@@ -57,7 +59,7 @@ impl Object<'_> {
                 Ok(footer) => footer,
                 Err(error) => {
                     self.undecodable(footer_at, &error, self.whole());
-                    return Contents::default();
+                    return Contents { index_damaged: error.newer.is_none(), ..Contents::default() };
                 }
             },
         };
@@ -74,6 +76,7 @@ impl Object<'_> {
                 self.check_data(&index, footer.index_position).await;
             }
             Err(ObjectError::Damaged { position, detail, .. }) => {
+                contents.index_damaged = true;
                 self.found(Fault::Damaged, Some(position), detail, self.whole());
             }
             Err(ObjectError::Missing { .. }) => {

@@ -6,13 +6,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kelda_env::{Store, StoreError};
-use kelda_format::keys::{MARKER_KEY, data_key, parse_data_key};
+use kelda_format::keys::{MARKER_KEY, data_key, parse_data_key, parse_wal_key};
 use kelda_format::object::ObjectKind;
 use kelda_format::{ClusterId, ObjectId};
 use kelda_meta::State;
 
 use super::finding::{Fault, Finding, Findings};
 use super::object::{Contents, Object};
+use super::rebuild;
+use super::slots::{SlotReport, slots};
 use super::uses::Uses;
 use crate::objects::{ObjectReader, ObjectReaderConfig};
 
@@ -24,6 +26,8 @@ const CACHE_BYTES: u64 = 1 << 20;
 pub struct Objects {
     /// The objects, by id.
     pub objects: Vec<ObjectReport>,
+    /// The slots of write-ahead logs, by session and number; none without metadata.
+    pub slots: Vec<SlotReport>,
     /// Keys of what is no object of this cluster.
     pub strange: Vec<String>,
 }
@@ -47,6 +51,8 @@ pub struct ObjectReport {
     pub streams: u64,
     /// Extents of all streams.
     pub extents: u64,
+    /// Whether its index or its footer is damaged, so that it is worth trying to build them anew.
+    pub index_damaged: bool,
 }
 
 /// What the metadata says of an object.
@@ -76,12 +82,16 @@ pub async fn check_objects(
 ) -> Result<Objects, StoreError> {
     let mut found = Objects::default();
     let mut listed: BTreeMap<ObjectId, u64> = BTreeMap::new();
-    for info in store.list("").await? {
+    let all = store.list("").await?;
+    if let Some(view) = view {
+        found.slots = slots(store, view, &all, findings).await;
+    }
+    for info in all {
         match parse_data_key(cluster, &info.key) {
             Some(id) => {
                 listed.insert(id, info.len);
             }
-            None if info.key == MARKER_KEY => {}
+            None if info.key == MARKER_KEY || parse_wal_key(cluster, &info.key).is_some() => {}
             None => found.strange.push(info.key),
         }
     }
@@ -129,10 +139,24 @@ pub async fn check_objects(
             }
             ObjectUse::Orphan | ObjectUse::Reserved | ObjectUse::ToDestroy => {}
         }
-        let Contents { kind, records, streams, extents } = contents;
-        found.objects.push(ObjectReport { id, key, bytes, used, kind, records, streams, extents });
+        let Contents { kind, records, streams, extents, index_damaged } = contents;
+        let report = ObjectReport { id, key, bytes, used, kind, records, streams, extents, index_damaged };
+        found.objects.push(report);
     }
     Ok(found)
+}
+
+/// Builds index and footer of an object anew and writes it, when its data are intact and hold all that `view` reads from it:
+/// whole or not at all, as every write of the store is.
+///
+/// # Errors
+/// Why not; the object is as it was then.
+pub async fn rebuild_index(store: &Arc<dyn Store>, view: &State, id: ObjectId) -> Result<(), String> {
+    let row = view.object(id).ok_or_else(|| "no stream is read from it".to_owned())?;
+    let key = data_key(view.cluster(), id);
+    let bytes = store.get(&key).await.map_err(|error| error.to_string())?;
+    let whole = rebuild::rebuilt(&bytes, view.cluster(), row, &Uses::of(view))?;
+    store.put(&key, whole).await.map_err(|error| error.to_string())
 }
 
 fn used(view: &State, id: ObjectId) -> ObjectUse {

@@ -64,6 +64,23 @@ impl LocalStore {
         .await
     }
 
+    /// What puts that a crash interrupted left behind, as paths below the directory, in byte order.
+    ///
+    /// # Errors
+    /// A directory cannot be read.
+    pub async fn leftovers(&self) -> Result<Vec<String>, StoreError> {
+        let root = self.root.clone();
+        blocking("", StoreOp::List, move || {
+            let mut found = Vec::new();
+            staged(&root, &mut found).map_err(|error| failure("", StoreOp::List, error))?;
+            let below = |path: &PathBuf| path.strip_prefix(&root).unwrap_or(path).display().to_string();
+            let mut names: Vec<String> = found.iter().map(below).collect();
+            names.sort_unstable();
+            Ok(names)
+        })
+        .await
+    }
+
     /// Refuses writes after the medium failed to make something durable.
     fn writable(&self, key: &str, op: StoreOp) -> Result<(), StoreError> {
         match self.failed.get() {
@@ -357,19 +374,27 @@ fn store_error(key: &str, op: StoreOp, error: object_store::Error) -> StoreError
     }
 }
 
-/// Removes the files that `object_store` writes to before it gives them their name: `<name>#<digits>`.
+/// Removes the files that `object_store` writes to before it gives them their name.
 fn remove_staged(dir: &Path) -> io::Result<u64> {
-    let mut removed = 0;
+    let mut found = Vec::new();
+    staged(dir, &mut found)?;
+    for path in &found {
+        std::fs::remove_file(path)?;
+    }
+    Ok(found.len() as u64)
+}
+
+/// Those files: `<name>#<digits>`.
+fn staged(dir: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if entry.file_type()?.is_dir() {
-            removed += remove_staged(&entry.path())?;
+            staged(&entry.path(), found)?;
         } else if name.rsplit_once('#').is_some_and(|(_, digits)| digits.bytes().all(|b| b.is_ascii_digit()))
         {
-            std::fs::remove_file(entry.path())?;
-            removed += 1;
+            found.push(entry.path());
         }
     }
-    Ok(removed)
+    Ok(())
 }

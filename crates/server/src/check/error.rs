@@ -45,6 +45,12 @@ pub enum CheckError {
         /// What was tried.
         detail: String,
     },
+    /// The object store cannot be opened.
+    #[error("{detail}; name the store of this node with --store, as for kelda serve")]
+    BadStore {
+        /// What was wrong.
+        detail: String,
+    },
     /// The metadata are read in a copy, and that could not be made.
     #[error(
         "the metadata of {data_dir} cannot be copied to the directory for temporary files: {detail}; name another one \
@@ -60,7 +66,7 @@ pub enum CheckError {
 
 impl CheckError {
     /// What a disk's error means for the check.
-    pub(super) fn disk(data_dir: &str, error: &DiskError) -> CheckError {
+    pub(crate) fn disk(data_dir: &str, error: &DiskError) -> CheckError {
         let data_dir = data_dir.to_owned();
         match error {
             DiskError::Locked { holder, .. } => CheckError::InUse { data_dir, holder: holder.clone() },

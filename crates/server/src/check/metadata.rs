@@ -22,6 +22,15 @@ pub(super) struct Metadata {
     pub(super) state: Option<Arc<State>>,
 }
 
+/// The state that a start would arrive at; none when nothing was ever written, or when `findings` say why not.
+pub(crate) async fn state(
+    env: &Env,
+    data_dir: &str,
+    findings: &mut Findings,
+) -> Result<Option<Arc<State>>, CheckError> {
+    Ok(read(env, data_dir, findings).await?.state)
+}
+
 /// Reads the metadata of the data directory of `env`.
 pub(super) async fn read(env: &Env, data_dir: &str, findings: &mut Findings) -> Result<Metadata, CheckError> {
     let copy = copy(&*env.disk, data_dir).await?;

@@ -3,16 +3,24 @@
 //! Owns the typed report and its sums. Guarantees that the sums are of what is listed. Never prints.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use kelda_engine::check::{Fault, Finding, LogReport, ObjectReport, ObjectUse, SegmentState};
+use kelda_engine::check::{
+    Fault, Finding, LogReport, ObjectReport, ObjectUse, SegmentState, SlotReport, SlotUse,
+};
 use kelda_format::rows::{FeatureRange, StreamKind};
 use kelda_format::{ClusterId, NodeId, Offset, SessionId, StreamId, Timestamp};
+use kelda_meta::State;
 
 /// All that a check found.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The directory, as it was named.
     pub data_dir: String,
+    /// The object store; none when it is in the directory and is not there.
+    pub store: Option<String>,
+    /// What the names of objects begin with: `objects`, or the store's URL.
+    pub objects_in: String,
     /// The cluster, from the metadata, or from the object store where those cannot be read.
     pub cluster: Option<ClusterId>,
     /// The level that commands and formats may use.
@@ -28,14 +36,29 @@ pub struct Report {
     pub logs: Vec<LogReport>,
     /// The objects, by id.
     pub objects: Vec<ObjectReport>,
+    /// The slots of write-ahead logs in the object store, by session and number.
+    pub slots: Vec<SlotReport>,
     /// The streams, by name.
     pub streams: Vec<StreamReport>,
+    /// What something that was interrupted left, and nothing needs.
+    pub leftovers: Vec<Leftover>,
     /// What is there and belongs to nothing: files that no part of Kelda writes.
     pub strange: Vec<String>,
     /// What is not as it must be.
     pub findings: Vec<Finding>,
     /// How many findings there are, also those that are not listed.
     pub findings_total: u64,
+    /// The metadata themselves, where a start would arrive at them.
+    pub(super) state: Option<Arc<State>>,
+}
+
+/// A file that something which was interrupted left, and nothing needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// The file, below the data directory, or in the object store.
+    pub file: String,
+    /// What left it.
+    pub what: &'static str,
 }
 
 /// The metadata database and the log in it.
@@ -113,6 +136,11 @@ pub struct Totals {
     /// Logs that the next start recovers.
     pub logs_to_recover: u64,
     pub torn_bytes: u64,
+    /// Slots of write-ahead logs in the object store that the next start reads.
+    pub slots: u64,
+    pub slot_bytes: u64,
+    /// Files and slots that nothing needs any more.
+    pub leftovers: u64,
 }
 
 impl Report {
@@ -166,6 +194,12 @@ impl Report {
             }
             sums.logs_to_recover += u64::from(recovers);
         }
+        for slot in self.slots.iter().filter(|slot| slot.used == SlotUse::Waiting) {
+            sums.slots += 1;
+            sums.slot_bytes += slot.bytes;
+        }
+        let slots = self.slots.iter().filter(|slot| slot.used == SlotUse::LeftOver).count();
+        sums.leftovers = (self.leftovers.len() + slots) as u64;
         sums
     }
 }

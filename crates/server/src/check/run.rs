@@ -1,71 +1,148 @@
 //! The check, from the lock to the report.
 //!
-//! Owns the order: lock, metadata, write-ahead logs, objects. Guarantees that the lock is held until the report is made.
+//! Owns the order: lock, metadata, write-ahead logs, objects. Guarantees that the lock is held until what was opened is
+//! dropped, so that what is repaired is what was found.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kelda_engine::check::{Fault, Finding, Findings, Logs, check_logs, check_objects};
-use kelda_env::{Disk, DiskError, Env, LocalStore, LockGuard, Store, StoreError};
+use kelda_env::{Disk, DiskError, Env, LockGuard, Store, StoreError};
 use kelda_format::ClusterId;
 use kelda_format::keys::{MARKER_KEY, decode_marker};
 use kelda_meta::State;
 
-use super::report::Report;
-use super::{CheckError, metadata, streams};
+use super::report::{Leftover, Report};
+use super::{CheckError, leftovers, metadata, streams};
+use crate::backup::{self, Place};
 use crate::node::{LOCK_FILE, META_FILE, OBJECTS_DIR, WAL_DIR};
 
-/// Checks the data directory `data_dir`.
+/// A locked data directory with the object store of its node.
+pub struct Checker {
+    env: Env,
+    pub(super) data_dir: PathBuf,
+    name: String,
+    /// The store; none when it is in the directory and is not there.
+    pub(super) store: Option<Place>,
+    /// What the keys of the store begin with in the report.
+    pub(super) prefix: String,
+    /// None when the directory was never locked.
+    pub(super) lock: Option<LockGuard>,
+}
+
+/// Checks the data directory `data_dir`, whose objects are in `store`, or in the directory when none is named.
 ///
 /// # Errors
 /// [`CheckError`] when it does not come to a result; damage is in the report.
-pub async fn check(data_dir: &Path) -> Result<Report, CheckError> {
-    let name = data_dir.display().to_string();
-    let env = Env::real_read_only(data_dir).map_err(|error| match error.is_not_found() {
-        true => CheckError::NotFound { data_dir: name.clone() },
-        false => CheckError::disk(&name, &error),
-    })?;
-    let _lock = lock(&*env.disk, &name).await?;
-    let has_metadata = look(&*env.disk, &name).await?;
-    let mut findings = Findings::default();
-    let mut report = Report { data_dir: name.clone(), ..Report::default() };
-    let mut state = None;
-    if has_metadata {
-        let read = metadata::read(&env, &name, &mut findings).await?;
-        state = read.state;
-        report.metadata = Some(read.report);
+pub async fn check(data_dir: &Path, store: Option<&str>) -> Result<Report, CheckError> {
+    Checker::open(data_dir, store).await?.check().await
+}
+
+impl Checker {
+    /// Locks `data_dir`, of which nothing can be changed, and opens the store.
+    ///
+    /// # Errors
+    /// [`CheckError`].
+    pub async fn open(data_dir: &Path, store: Option<&str>) -> Result<Checker, CheckError> {
+        let name = data_dir.display().to_string();
+        let env = Env::real_read_only(data_dir).map_err(|error| match error.is_not_found() {
+            true => CheckError::NotFound { data_dir: name.clone() },
+            false => CheckError::disk(&name, &error),
+        })?;
+        let lock = lock(&*env.disk, &name).await?;
+        let in_directory = matches!(store, None | Some("local"));
+        let is_there = env.disk.exists(OBJECTS_DIR).await.map_err(|error| CheckError::disk(&name, &error))?;
+        let store = if in_directory && !is_there {
+            None
+        } else {
+            let opened = Place::of_node(&env, data_dir, store).await;
+            Some(opened.map_err(|error| CheckError::BadStore { detail: error.to_string() })?)
+        };
+        let prefix = match &store {
+            Some(place) if !in_directory => place.name.clone(),
+            _ => OBJECTS_DIR.to_owned(),
+        };
+        Ok(Checker { env, data_dir: data_dir.to_owned(), name, store, prefix, lock })
     }
-    lost_metadata(&*env.disk, &report, &mut findings)
-        .await
-        .map_err(|error| CheckError::disk(&name, &error))?;
-    let mut logs = Logs::default();
-    if let Some(state) = &state {
-        describe(&mut report, state);
-        let read = check_logs(&env.disk, state, &mut findings).await;
-        logs = read.map_err(|error| CheckError::disk(&name, &error))?;
-        report.streams = streams::streams(state, &logs.tails);
+
+    /// Looks at everything.
+    ///
+    /// # Errors
+    /// [`CheckError`] when it does not come to a result; damage is in the report.
+    pub async fn check(&self) -> Result<Report, CheckError> {
+        let (env, name) = (&self.env, &self.name);
+        let disk = |error: DiskError| CheckError::disk(name, &error);
+        let unfinished = backup::unfinished(&*env.disk).await.map_err(disk)?;
+        let has_metadata = look(&*env.disk, name, unfinished.is_some()).await?;
+        let mut findings = Findings::default();
+        let mut report = Report {
+            data_dir: name.clone(),
+            store: self.store.as_ref().map(|place| place.name.clone()),
+            objects_in: self.prefix.clone(),
+            ..Report::default()
+        };
+        if let Some(detail) = &unfinished {
+            findings.push(finding(Fault::Missing, META_FILE, detail.clone()));
+        }
+        let mut state = None;
+        if has_metadata {
+            let read = metadata::read(env, name, &mut findings).await?;
+            state = read.state;
+            report.metadata = Some(read.report);
+        }
+        if unfinished.is_none() {
+            lost_metadata(&*env.disk, &report, &mut findings).await.map_err(disk)?;
+        }
+        let mut logs = Logs::default();
+        if let Some(state) = &state {
+            describe(&mut report, state);
+            logs = check_logs(&env.disk, state, &mut findings).await.map_err(disk)?;
+            report.streams = streams::streams(state, &logs.tails);
+        }
+        report.logs = logs.sessions;
+        report.strange = logs.strange;
+        report.leftovers = leftovers::in_directory(&*env.disk, unfinished.is_some()).await.map_err(disk)?;
+        let mut in_objects = Findings::default();
+        match &self.store {
+            Some(place) => self.check_store(place, state.as_deref(), &mut report, &mut in_objects).await?,
+            None => {
+                let count = state.as_deref().map_or(0, |state| state.objects().count());
+                if count > 0 {
+                    findings.push(finding(
+                        Fault::Missing,
+                        OBJECTS_DIR,
+                        format!("{count} objects were in it"),
+                    ));
+                }
+            }
+        }
+        report.findings_total = findings.total() + in_objects.total();
+        report.findings = findings.list().to_vec();
+        report.findings.extend(in_objects.list().iter().cloned().map(|finding| {
+            let file = format!("{}/{}", self.prefix, finding.file);
+            Finding { file, ..finding }
+        }));
+        report.state = state;
+        Ok(report)
     }
-    report.logs = logs.sessions;
-    report.strange = logs.strange;
-    let mut in_objects = Findings::default();
-    if env.disk.exists(OBJECTS_DIR).await.map_err(|error| CheckError::disk(&name, &error))? {
-        let path = data_dir.join(OBJECTS_DIR);
-        let store = LocalStore::open(&path).map_err(|error| CheckError::disk(&name, &error))?;
-        let store: Arc<dyn Store> = Arc::new(store);
-        objects(&store, state.as_deref(), &mut report, &mut in_objects)
-            .await
-            .map_err(|error| CheckError::store(&name, &error))?;
-    } else if let Some(state) = state.as_deref().filter(|state| state.objects().next().is_some()) {
-        let detail = format!("{} objects were in it", state.objects().count());
-        findings.push(finding(Fault::Missing, OBJECTS_DIR, detail));
+
+    async fn check_store(
+        &self,
+        place: &Place,
+        state: Option<&State>,
+        report: &mut Report,
+        findings: &mut Findings,
+    ) -> Result<(), CheckError> {
+        let failed = |error: StoreError| match self.prefix.as_str() {
+            OBJECTS_DIR => CheckError::store(&self.name, &error),
+            _ => CheckError::store(&place.name, &error),
+        };
+        for file in place.staged().await.map_err(failed)? {
+            let (file, what) = (format!("{}/{file}", self.prefix), "a write that was interrupted");
+            report.leftovers.push(Leftover { file, what });
+        }
+        objects(&place.store, &self.prefix, state, report, findings).await.map_err(failed)
     }
-    report.findings_total = findings.total() + in_objects.total();
-    report.findings = findings.list().to_vec();
-    report.findings.extend(in_objects.list().iter().cloned().map(|finding| {
-        let file = format!("{OBJECTS_DIR}/{}", finding.file);
-        Finding { file, ..finding }
-    }));
-    Ok(report)
 }
 
 /// Takes the lock of the directory. One that was never locked has no node.
@@ -78,13 +155,16 @@ async fn lock(disk: &dyn Disk, data_dir: &str) -> Result<Option<LockGuard>, Chec
 }
 
 /// Whether the metadata are there; an error when this is no data directory.
-async fn look(disk: &dyn Disk, data_dir: &str) -> Result<bool, CheckError> {
+async fn look(disk: &dyn Disk, data_dir: &str, unfinished: bool) -> Result<bool, CheckError> {
     let unreadable = |error: DiskError| CheckError::disk(data_dir, &error);
     if disk.exists(META_FILE).await.map_err(unreadable)? {
         return Ok(disk.len(META_FILE).await.map_err(unreadable)? > 0);
     }
     let names = disk.read_dir("").await.map_err(unreadable)?;
     let data_dir = data_dir.to_owned();
+    if unfinished {
+        return Ok(false);
+    }
     match names.iter().all(|name| name == LOCK_FILE) {
         true => Err(CheckError::Empty { data_dir }),
         false if names.iter().any(|name| name == WAL_DIR || name == OBJECTS_DIR) => Ok(false),
@@ -119,6 +199,7 @@ fn describe(report: &mut Report, state: &State) {
 
 async fn objects(
     store: &Arc<dyn Store>,
+    prefix: &str,
     state: Option<&State>,
     report: &mut Report,
     findings: &mut Findings,
@@ -142,7 +223,8 @@ async fn objects(
     let Some(cluster) = report.cluster else { return Ok(()) };
     let found = check_objects(store, cluster, state, findings).await?;
     report.objects = found.objects;
-    report.strange.extend(found.strange.into_iter().map(|key| format!("{OBJECTS_DIR}/{key}")));
+    report.slots = found.slots;
+    report.strange.extend(found.strange.into_iter().map(|key| format!("{prefix}/{key}")));
     Ok(())
 }
 

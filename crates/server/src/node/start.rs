@@ -19,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{Node, Phase, PhaseCell, StartError, marker, meta_wal};
-use crate::admin::{self, Admin};
+use crate::admin::{self, Admin, Backups};
+use crate::backup;
 use crate::config::{Listen, NodeSettings};
 use crate::http::app::App;
 use crate::http::router::{Streams, Waiting};
@@ -29,7 +30,7 @@ use crate::net::{Site, bind};
 /// Where the lock of the data directory is.
 pub(crate) const LOCK_FILE: &str = "lock";
 /// The directory of the metadata, and the file in it.
-const META_DIR: &str = "meta";
+pub(crate) const META_DIR: &str = "meta";
 pub(crate) const META_FILE: &str = "meta/log.sqlite";
 /// SQLite's own log of what is not in the file yet.
 pub(crate) const META_WAL_FILE: &str = "meta/log.sqlite-wal";
@@ -166,6 +167,7 @@ impl Prepared {
         let meta: Arc<dyn Meta> = Arc::new(metalog.clone());
         let identity = Identity { node: NodeId(self.settings.node_id), address: self.address(), cluster };
         let config = self.engine.clone();
+        let place = backup::Place::opened(self.store_name(), Arc::clone(&store));
         let engine = Engine::start(self.env.clone(), Arc::clone(&meta), store, config, identity).await;
         let engine = match engine {
             Ok(engine) => engine,
@@ -178,8 +180,15 @@ impl Prepared {
         let config = ServiceConfig::default();
         let service = Service::new(self.env.clone(), Arc::clone(&meta), engine.clone(), config);
         let ending = CancellationToken::new();
-        let app = App::new(self.env.clone(), service.clone(), meta, &self.settings, ending.clone());
+        let settings = &self.settings;
+        let app = App::new(self.env.clone(), service.clone(), Arc::clone(&meta), settings, ending.clone());
         self.admin.serve(metalog.clone(), service.clone());
+        self.admin.serve_backups(Backups {
+            env: self.env.clone(),
+            engine: engine.clone(),
+            meta: Arc::clone(&meta),
+            store: place,
+        });
         self.site.store(Arc::new(Box::new(Streams(app))));
         self.phase.set(Phase::Serving);
         Ok(Node {
@@ -240,7 +249,17 @@ impl Prepared {
         }
     }
 
+    /// Half of what was restored is not served.
+    async fn refuse_unfinished(&self) -> Result<(), StartError> {
+        let unfinished = backup::unfinished(&*self.env.disk).await;
+        match unfinished.map_err(|error| StartError::disk(&self.data_dir, &error))? {
+            None => Ok(()),
+            Some(detail) => Err(StartError::Unusable { data_dir: self.data_dir.clone(), detail }),
+        }
+    }
+
     async fn metalog(&self) -> Result<MetaLog, StartError> {
+        self.refuse_unfinished().await?;
         self.refuse_lost_metadata().await?;
         self.refuse_lost_commits().await?;
         let disk = &self.env.disk;
@@ -277,6 +296,11 @@ impl Prepared {
                 detail: "it is not a directory of this machine".to_owned(),
             }),
         }
+    }
+
+    /// What messages call the object store.
+    fn store_name(&self) -> String {
+        format!("{}/{OBJECTS_DIR}", self.data_dir)
     }
 
     /// Where others reach this node.
