@@ -6,6 +6,8 @@ use std::time::Duration;
 use kelda_format::rows::WalKind;
 use kelda_format::{ClusterId, NodeId};
 
+pub use crate::maintenance::config::{MaintenanceConfig, MinFree};
+
 /// Room for the largest batch with its section headers, over the 128 MiB a batch may have.
 const LARGEST_ENTRY_BYTES: u64 = 129 << 20;
 
@@ -47,6 +49,10 @@ pub struct EngineConfig {
     pub slots: u32,
     /// Bytes of object indexes and pages that the object reader keeps, and of what it has on its way from the store.
     pub object_cache_bytes: u64,
+    /// When and how maintenance works.
+    pub maintenance: MaintenanceConfig,
+    /// Milliseconds that the wall clock is ahead of the store's clock, when a start-up probe measured it.
+    pub ahead_of_store_ms: Option<i64>,
 }
 
 impl Default for EngineConfig {
@@ -69,6 +75,8 @@ impl Default for EngineConfig {
             retry_max: Duration::from_secs(5),
             slots: 1,
             object_cache_bytes: 256 << 20,
+            maintenance: MaintenanceConfig::default(),
+            ahead_of_store_ms: None,
         }
     }
 }

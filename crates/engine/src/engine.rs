@@ -7,16 +7,18 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use kelda_env::watch;
 use kelda_env::{Env, Store, TaskHandle};
-use kelda_format::{SessionId, StreamId};
+use kelda_format::{SessionId, StreamId, Timestamp};
 use kelda_meta::Meta;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::config::{EngineConfig, Identity};
 use crate::damage::DamageLog;
-use crate::error::{ShutdownError, StartError};
+use crate::error::{EndError, ShutdownError, StartError};
 use crate::health::{Health, HealthCell};
 use crate::hold::{CollectionHold, Holds};
+use crate::maintenance::clock::ClockFault;
+use crate::maintenance::{self, MaintenanceReport, Upkeep};
 use crate::objects::{ObjectReader, ObjectReaderConfig};
 use crate::session::{Session, Shared};
 use crate::start;
@@ -35,6 +37,15 @@ pub(crate) struct Inner {
     pub(crate) current: ArcSwap<Running>,
     stopping: watch::Sender<bool>,
     supervisor: Mutex<Option<TaskHandle>>,
+    /// The tasks of maintenance; they end when the engine stops.
+    keepers: Mutex<Vec<TaskHandle>>,
+}
+
+impl Inner {
+    /// Whether the engine stops, to watch.
+    pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
+    }
 }
 
 /// A session at work.
@@ -63,6 +74,10 @@ impl Engine {
             ObjectReader::new(Arc::clone(&store), ObjectReaderConfig::within(config.object_cache_bytes));
         let health = HealthCell::new(Health::Recovering { segments_left: 0, bytes_left: 0 });
         let waiters = Waiters::default();
+        let upkeep = Upkeep::new(&env);
+        if let Some(ahead_ms) = config.ahead_of_store_ms {
+            upkeep.clock.compare_with_store(ahead_ms);
+        }
         let shared = Arc::new(Shared {
             env: env.clone(),
             meta,
@@ -74,6 +89,7 @@ impl Engine {
             waiters,
             damage: DamageLog::default(),
             holds: Holds::default(),
+            upkeep,
         });
         let (started, first) = oneshot::channel();
         // Recovery reads and writes files: that, as all supervision, runs where it may block.
@@ -81,6 +97,11 @@ impl Engine {
         let engine =
             first.await.map_err(|_| StartError::Storage("the engine's thread ended".to_owned()))??;
         *engine.inner.supervisor.lock() = Some(handle);
+        let keeper = maintenance::keep(Arc::clone(&engine.inner));
+        let keeper = env.tasks.spawn_thread("kelda-maintenance", Box::pin(keeper));
+        let compactor = maintenance::compact(Arc::clone(&engine.inner));
+        let compactor = env.tasks.spawn_thread("kelda-compact", Box::pin(compactor));
+        engine.inner.keepers.lock().extend([keeper, compactor]);
         Ok(engine)
     }
 
@@ -100,6 +121,43 @@ impl Engine {
     #[must_use]
     pub fn opened(&self, stream: StreamId) -> Option<Arc<OpenStream>> {
         self.inner.current.load().streams.get(stream).filter(|stream| stream.is_open())
+    }
+
+    /// The time for records and commands: the wall clock, but never more than 10 s ahead of what that should be.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.inner.shared.now()
+    }
+
+    /// What is wrong with the wall clock, if anything is: then expiry, retention and collection wait.
+    #[must_use]
+    pub fn clock_fault(&self) -> Option<ClockFault> {
+        self.inner.shared.upkeep.clock.fault()
+    }
+
+    /// Says how many milliseconds the wall clock is ahead of the store's clock now; from then on that is what it is compared
+    /// with.
+    pub fn compare_clock(&self, ahead_of_store_ms: i64) {
+        self.inner.shared.upkeep.clock.compare_with_store(ahead_of_store_ms);
+    }
+
+    /// Applies the limits of a stream to what is committed, at once. Does nothing for a stream that another session holds.
+    ///
+    /// # Errors
+    /// See [`EndError`].
+    pub async fn retain(&self, stream: StreamId) -> Result<(), EndError> {
+        self.inner.retain_one(stream).await
+    }
+
+    /// What an operator should know of the maintenance of this node.
+    #[must_use]
+    pub fn maintenance(&self) -> MaintenanceReport {
+        self.inner.shared.upkeep.report()
+    }
+
+    /// Does a whole round of maintenance now.
+    pub async fn maintain_now(&self) {
+        self.inner.keep_once().await;
     }
 
     /// Resolves when everything that was accepted so far is committed: true; or the session ended before: false.
@@ -156,6 +214,11 @@ impl Engine {
             // A supervisor that panicked has ended too.
             let _ = supervisor.join().await;
         }
+        let keepers = std::mem::take(&mut *self.inner.keepers.lock());
+        for keeper in keepers {
+            // A keeper that panicked has ended too.
+            let _ = keeper.join().await;
+        }
         running.join().await;
     }
 }
@@ -206,6 +269,7 @@ async fn supervise(shared: Arc<Shared>, started: oneshot::Sender<Result<Engine, 
         current: ArcSwap::from_pointee(first),
         stopping: watch::Sender::new(false),
         supervisor: Mutex::new(None),
+        keepers: Mutex::default(),
     });
     let mut stopping = inner.stopping.subscribe();
     if started.send(Ok(Engine { inner: Arc::clone(&inner) })).is_err() {

@@ -1,6 +1,8 @@
 //! What state the engine is in, for `/ready` and for refusing work: owns the one health cell, guarantees that
 //! its latest value is the one shown, never decides anything itself.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use parking_lot::Mutex;
 
 /// What the engine can do now.
@@ -35,28 +37,41 @@ pub enum Health {
 
 /// The health of one engine, shared by its parts.
 #[derive(Debug)]
-pub(crate) struct HealthCell(Mutex<Health>);
+pub(crate) struct HealthCell {
+    state: Mutex<Health>,
+    /// The write-ahead log finds no space.
+    wal_full: AtomicBool,
+    /// Less is free than is held back.
+    low_space: AtomicBool,
+}
 
 impl HealthCell {
     pub(crate) fn new(health: Health) -> HealthCell {
-        HealthCell(Mutex::new(health))
+        HealthCell {
+            state: Mutex::new(health),
+            wal_full: AtomicBool::new(false),
+            low_space: AtomicBool::new(false),
+        }
     }
 
+    /// What there is to say; that space is wanting does not hide what is graver.
     pub(crate) fn get(&self) -> Health {
-        self.0.lock().clone()
+        let state = self.state.lock().clone();
+        let full = self.wal_full.load(Ordering::Relaxed) || self.low_space.load(Ordering::Relaxed);
+        if state == Health::Ready && full { Health::DiskFull } else { state }
     }
 
     pub(crate) fn set(&self, health: Health) {
-        *self.0.lock() = health;
+        *self.state.lock() = health;
     }
 
-    /// Enters or leaves the full state without hiding a graver one.
+    /// Whether the write-ahead log finds no space.
     pub(crate) fn set_disk_full(&self, full: bool) {
-        let mut health = self.0.lock();
-        match (&*health, full) {
-            (Health::Ready, true) => *health = Health::DiskFull,
-            (Health::DiskFull, false) => *health = Health::Ready,
-            _ => {}
-        }
+        self.wal_full.store(full, Ordering::Relaxed);
+    }
+
+    /// Whether less is free than is held back.
+    pub(crate) fn set_low_space(&self, low: bool) {
+        self.low_space.store(low, Ordering::Relaxed);
     }
 }

@@ -194,7 +194,7 @@ impl Running {
         Err(EndError::OutcomeUnknown)
     }
 
-    async fn trim(&self, id: StreamId, before: Offset) -> Result<Offset, EndError> {
+    pub(crate) async fn trim(&self, id: StreamId, before: Offset) -> Result<Offset, EndError> {
         let turn = self.turn(id).await?;
         let stream = turn.stream();
         let mut holding = self.holding(id)?;
@@ -212,12 +212,13 @@ impl Running {
         if before > holding.row.start {
             let epoch = holding.held.map_or(holding.row.epoch, |(_, epoch)| Some(epoch));
             let session = holding.held.map(|(session, _)| session);
-            let at = Timestamp(self.session.shared.env.clock.now());
+            let at = self.session.shared.now();
             let command = TrimStream { stream: id, session, epoch, before, at };
             match propose(&self.session.shared, command).await {
                 Ok(_) => {}
                 Err(failure) => return Err(self.failed(failure)),
             }
+            self.session.shared.upkeep.compaction.changed.add([id]);
             if let Some(stream) = &stream {
                 stream.state.lock().cache.evict_through(before);
             }
@@ -235,7 +236,7 @@ impl Running {
         }
         let session = holding.held.map(|(session, _)| session);
         let epoch = holding.held.map_or(holding.row.epoch, |(_, epoch)| Some(epoch));
-        let at = Timestamp(self.session.shared.env.clock.now());
+        let at = self.session.shared.now();
         let command: Command = match removal {
             Removal::Delete => DeleteStream { stream: id, name: holding.row.name, session, epoch, at }.into(),
             Removal::Expire => ExpireStream { stream: id, session, epoch, at }.into(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kelda_env::watch;
 use kelda_env::{Env, Store};
-use kelda_format::SessionId;
+use kelda_format::{SessionId, Timestamp};
 use kelda_meta::Meta;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -18,6 +18,7 @@ use crate::damage::DamageLog;
 use crate::error::AppendError;
 use crate::health::HealthCell;
 use crate::hold::Holds;
+use crate::maintenance::Upkeep;
 use crate::objects::ObjectReader;
 use crate::stream::OpenStream;
 use crate::waiters::Waiters;
@@ -39,6 +40,14 @@ pub(crate) struct Shared {
     pub(crate) damage: DamageLog,
     /// Whoever keeps the collector from deleting.
     pub(crate) holds: Holds,
+    pub(crate) upkeep: Upkeep,
+}
+
+impl Shared {
+    /// The time for records and commands.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.upkeep.clock.now()
+    }
 }
 
 /// One session.

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use kelda_env::DiskError;
+use kelda_format::SessionId;
 use kelda_format::command::{CloseSession, RegisterNode};
 use kelda_format::rows::{FeatureRange, Nonce, SessionState, WalKind};
 use kelda_format::wal::{ENTRY_HEADER_BYTES, SEGMENT_HEADER_BYTES};
-use kelda_format::{SessionId, Timestamp};
 use kelda_meta::{FIRST_FEATURE_LEVEL, Outcome, Rejection};
 use tokio::sync::mpsc;
 
@@ -155,7 +155,7 @@ async fn register(shared: &Shared) -> Result<SessionId, StartError> {
             features: FEATURES,
             wal: shared.config.wal,
             takeover,
-            at: Timestamp(shared.env.clock.now()),
+            at: shared.now(),
         };
         match propose(shared, command).await {
             Ok(Outcome::Registered { session }) => return Ok(session),

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use kelda_format::rows::ProducerId;
 use kelda_format::rows::{
     DestroyRow, EntryRow, KeyRow, KeySpace, NodeRow, ObjectRefRow, ObjectRow, ProducerRow, ReservationRow,
-    SessionRow, SessionState, StreamRow, TransferRow,
+    Retention, SessionRow, SessionState, StreamRow, TransferRow,
 };
 use kelda_format::{NodeId, ObjectId, Offset, SessionId, StreamId, StreamName, Timestamp};
 
@@ -101,6 +101,17 @@ impl State {
     pub fn object_at(&self, stream: StreamId, offset: Offset) -> Option<&ObjectRefRow> {
         let (_, row) = self.refs.range((stream, Offset::ZERO)..=(stream, offset)).next_back()?;
         (offset < row.end).then_some(row)
+    }
+
+    /// The references that hold offsets from `from` to before `until`, in offset order.
+    pub fn refs_between(
+        &self,
+        stream: StreamId,
+        from: Offset,
+        until: Offset,
+    ) -> impl Iterator<Item = &ObjectRefRow> {
+        let first = self.object_at(stream, from).map_or(from, |row| row.base);
+        self.refs.range((stream, first)..(stream, until.max(first))).map(|(_, row)| row)
     }
 
     /// The first reference whose last record is at or after `time`.
@@ -198,6 +209,29 @@ impl State {
             .filter_map(|(_, stream)| self.stream(*stream))
     }
 
+    /// The streams whose retention bounds what they keep, by id, from `from` on.
+    pub fn bounded(&self, from: StreamId) -> impl Iterator<Item = StreamId> {
+        self.derived.bounded.range(from..).copied()
+    }
+
+    /// What bounds a stream; nothing in it when nothing does, or the stream is gone.
+    #[must_use]
+    pub fn retention(&self, stream: StreamId) -> Retention {
+        self.entry_of(stream).map(|entry| entry.retention).unwrap_or_default()
+    }
+
+    /// Streams that are not deleted, by id, from `from` on.
+    pub fn streams_from(&self, from: StreamId) -> impl Iterator<Item = &StreamRow> {
+        self.streams.range(from..).map(|(_, row)| &**row)
+    }
+
+    /// Bytes of an object that streams refer to. A range that a fork shares counts once for each, so that an object may
+    /// have more than its length, and one without references has none.
+    #[must_use]
+    pub fn live_bytes(&self, object: ObjectId) -> u64 {
+        self.derived.live.get(&object).copied().unwrap_or(0)
+    }
+
     /// How many forks of a stream have an entry.
     #[must_use]
     pub fn fork_count(&self, stream: StreamId) -> u64 {
@@ -235,6 +269,11 @@ impl State {
     /// The destroy queue, by object.
     pub fn objects_to_destroy(&self) -> impl Iterator<Item = &DestroyRow> {
         self.destroy.values()
+    }
+
+    /// The destroy queue, by object, from `from` on.
+    pub fn objects_to_destroy_from(&self, from: ObjectId) -> impl Iterator<Item = &DestroyRow> {
+        self.destroy.range(from..).map(|(_, row)| row)
     }
 
     /// The pending transfer of a stream.

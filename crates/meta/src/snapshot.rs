@@ -60,9 +60,7 @@ impl State {
             }
             SnapshotRow::Producer(row) => self.put_producer(row),
             SnapshotRow::Object(row) => self.put_object(row),
-            SnapshotRow::Ref(row) => {
-                self.refs.insert((row.stream, row.base), row);
-            }
+            SnapshotRow::Ref(row) => self.put_ref(row),
             SnapshotRow::Reservation(row) => self.put_reservation(row),
             SnapshotRow::Destroy(row) => {
                 self.destroy.insert(row.object, row);

@@ -49,6 +49,10 @@ pub(crate) struct Derived {
     pub(crate) soft_deleted: OrdMap<StreamId, StreamName>,
     /// The deadlines of the streams that have one.
     pub(crate) deadlines: OrdSet<(Timestamp, StreamId)>,
+    /// The streams whose entry bounds what they keep.
+    pub(crate) bounded: OrdSet<StreamId>,
+    /// Bytes of each object that streams refer to; a range that two streams share counts twice.
+    pub(crate) live: OrdMap<ObjectId, u64>,
 }
 
 impl State {

@@ -28,6 +28,10 @@ impl Derived {
         }
     }
 
+    fn add_live(&mut self, object: ObjectId, bytes: u64) {
+        *self.live.entry(object).or_insert(0) += bytes;
+    }
+
     fn add_fork(&mut self, parent: StreamId) {
         *self.forks.entry(parent).or_insert(0) += 1;
     }
@@ -106,6 +110,8 @@ impl State {
         }
         if row.state == EntryState::SoftDeleted {
             self.derived.soft_deleted.insert(row.stream, row.name.clone());
+        } else if row.retention.is_bound() {
+            self.derived.bounded.insert(row.stream);
         }
     }
 
@@ -116,6 +122,7 @@ impl State {
     }
 
     fn entry_left(&mut self, row: &EntryRow) {
+        self.derived.bounded.remove(&row.stream);
         if let Some(parent) = row.parent {
             self.derived.drop_fork(parent.stream);
         }
@@ -140,6 +147,12 @@ impl State {
         if let Some(object) = self.objects.get_mut(&row.object) {
             object.refs += 1;
         }
+        self.put_ref(row);
+    }
+
+    /// Stores a reference that is counted already, as one of a snapshot is.
+    pub(crate) fn put_ref(&mut self, row: ObjectRefRow) {
+        self.derived.add_live(row.object, row.bytes);
         self.refs.insert((row.stream, row.base), row);
     }
 
@@ -148,7 +161,11 @@ impl State {
         let Some(row) = self.refs.remove(&(stream, base)) else { return };
         let Some(object) = self.objects.get_mut(&row.object) else { return };
         object.refs = object.refs.saturating_sub(1);
+        if let Some(live) = self.derived.live.get_mut(&row.object) {
+            *live = live.saturating_sub(row.bytes);
+        }
         if object.refs == 0 {
+            self.derived.live.remove(&row.object);
             self.objects.remove(&row.object);
             self.queue_destroy(row.object, at, DestroyReason::Unreferenced);
         }

@@ -79,8 +79,9 @@ impl Admin {
         if let Some(error) = health.snapshot_error {
             said["snapshot_error"] = json!(error);
         }
-        if service.clock_is_suspect() {
-            said["clock"] = json!("the wall clock jumped by more than 10 s: absolute expiry is suspended");
+        if let Some(fault) = service.clock_fault() {
+            let waits = "expiry, retention and the collection of garbage wait until it is right";
+            said["clock"] = json!(format!("{fault}: {waits}"));
         }
         (ready, said)
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use kelda_engine::AppendError as EngineError;
 use kelda_format::command::CreateStream;
 use kelda_format::rows::{EntryRow, EntryState, Expiry};
-use kelda_format::{Batch, StreamId, StreamName, Timestamp};
+use kelda_format::{Batch, StreamId, StreamName};
 use kelda_meta::{Outcome, ProposeError, Rejection};
 use tokio::sync::oneshot;
 
@@ -275,7 +275,7 @@ impl Inner {
             arguments: config.arguments.clone().unwrap_or_default(),
             parent: None,
             initialising: wanted.has_content(),
-            at: Timestamp(self.env.clock.now()),
+            at: self.now(),
             // With content it is needed open at once.
             open: wanted.has_content().then(|| self.engine.session()),
         };

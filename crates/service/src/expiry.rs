@@ -223,7 +223,7 @@ impl Inner {
     pub(crate) fn is_expired(&self, entry: &EntryRow) -> bool {
         match entry.expiry {
             Expiry::Never => false,
-            Expiry::At(at) => at.0 <= self.env.clock.now() && !self.clock_is_suspect(),
+            Expiry::At(at) => at.0 <= self.now().0 && !self.clock_is_suspect(),
             Expiry::Sliding { .. } => {
                 let now = self.monotonic_ms();
                 self.deadlines.lock().slots.get(&entry.stream).is_some_and(|slot| slot.passed(now))
@@ -239,7 +239,7 @@ impl Inner {
             Expiry::Sliding { ttl_ms } => {
                 let deadline = self.deadlines.lock().slots.get(&entry.stream).map(|slot| slot.deadline);
                 let left = deadline.map_or(ttl_ms, |deadline| deadline.saturating_sub(self.monotonic_ms()));
-                Some(Timestamp(self.env.clock.now().saturating_add(left)))
+                Some(Timestamp(self.now().0.saturating_add(left)))
             }
         }
     }
@@ -260,7 +260,7 @@ impl Inner {
                 self.deadlines.put(stream, now.saturating_add(ttl_ms), Some(ttl_ms))
             }
             Expiry::At(at) => {
-                let left = at.0.saturating_sub(self.env.clock.now());
+                let left = at.0.saturating_sub(self.now().0);
                 self.deadlines.put(stream, now.saturating_add(left), None);
             }
         }

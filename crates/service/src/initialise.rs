@@ -10,7 +10,7 @@ use std::time::Duration;
 use kelda_engine::AppendError as EngineError;
 use kelda_format::command::PutEntry;
 use kelda_format::rows::{EntryRow, EntryState};
-use kelda_format::{Batch, Offset, StreamId, StreamName, Timestamp};
+use kelda_format::{Batch, Offset, StreamId, StreamName};
 use kelda_meta::ProposeError;
 
 use crate::NodeFault;
@@ -114,7 +114,7 @@ impl Inner {
                 expiry: None,
                 retention: None,
                 arguments: None,
-                at: Timestamp(self.env.clock.now()),
+                at: self.now(),
             })
         };
         let Some(command) = command else { return Ok(()) };

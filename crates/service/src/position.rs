@@ -96,7 +96,7 @@ impl Service {
             EndAt::Offset(offset) => Ok(End { offset, fixed: true }),
             EndAt::Time(time) => {
                 // Asked first: what is appended after this moment has a time at or after it (P18).
-                let now = self.inner.env.clock.now();
+                let now = self.inner.now().0;
                 let offset = self.inner.engine.find_time(stream, time).await?;
                 let tail = self.inner.engine.status(stream).map_or(offset, |status| status.tail);
                 Ok(End { offset, fixed: offset < tail || time.0 <= now })
@@ -122,7 +122,7 @@ impl Inner {
             StartAt::Offset(offset) => offset,
             StartAt::Time(time) => self.engine.find_time(info.stream, time).await?,
             StartAt::Ago { ms } => {
-                let time = Timestamp(self.env.clock.now().saturating_sub(ms));
+                let time = Timestamp(self.now().0.saturating_sub(ms));
                 self.engine.find_time(info.stream, time).await?
             }
         })

@@ -56,7 +56,7 @@ impl Inner {
     /// Takes up a persisted sliding deadline: as it is when it is exact, else only if it is later than a full
     /// TTL from now.
     fn recall(&self, stream: StreamId, ttl_ms: u64, persisted: Timestamp, exact: bool) {
-        let left = persisted.0.saturating_sub(self.env.clock.now());
+        let left = persisted.0.saturating_sub(self.now().0);
         let kept = if exact { left } else { left.max(ttl_ms) };
         let deadline = self.monotonic_ms().saturating_add(kept);
         self.deadlines.put(stream, deadline, Some(ttl_ms));
@@ -73,7 +73,7 @@ impl Inner {
             return;
         }
         self.engine.flush().await;
-        let (mono, wall) = (self.monotonic_ms(), self.env.clock.now());
+        let (mono, wall) = (self.monotonic_ms(), self.now().0);
         let closes = stream::iter(moved).map(|(stream, deadline)| async move {
             let deadline = Timestamp(wall.saturating_add(deadline.saturating_sub(mono)));
             if self.open(stream, &mut self.impatience()).await.is_err_and(|fault| fault.is_none()) {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kelda_engine::{Engine, Health};
+use kelda_engine::{ClockFault, Engine, Health};
 use kelda_env::{Env, TaskHandle};
+use kelda_format::Timestamp;
 use kelda_meta::Meta;
 use parking_lot::Mutex;
 
@@ -53,23 +54,16 @@ pub(crate) struct Inner {
     pub(crate) flights: Arc<Flights>,
     pub(crate) deadlines: Arc<Deadlines>,
     pub(crate) leftovers: Leftovers,
-    /// Wall clock minus monotonic clock at the start, in milliseconds.
-    clock_offset: i128,
     timer: Mutex<Option<TaskHandle>>,
     /// Set when nothing should be waited for any more.
     pub(crate) stopping: AtomicBool,
 }
-
-/// How far wall and monotonic clock may drift apart before absolute expiry stops: more than any slewing, less
-/// than any mistake that matters.
-const CLOCK_DRIFT_MS: i128 = 10_000;
 
 impl Service {
     /// A service over an engine that is ready. Takes up the deadlines of existing streams and starts the one
     /// task that expires streams.
     #[must_use]
     pub fn new(env: Env, meta: Arc<dyn Meta>, engine: Engine, config: ServiceConfig) -> Service {
-        let clock_offset = clock_offset(&env);
         let inner = Arc::new(Inner {
             env,
             meta,
@@ -78,7 +72,6 @@ impl Service {
             flights: Flights::new(config.max_creations),
             deadlines: Arc::default(),
             leftovers: Leftovers::default(),
-            clock_offset,
             timer: Mutex::new(None),
             stopping: AtomicBool::new(false),
         });
@@ -117,17 +110,22 @@ impl Service {
         }
     }
 
-    /// Whether the wall clock jumped against the monotonic one by more than 10 s, so that absolute expiry is
-    /// suspended until the process is restarted or the clock is back.
+    /// What is wrong with the wall clock, if anything is: streams are not expired, limits not applied and garbage not
+    /// collected until it is right again.
     #[must_use]
-    pub fn clock_is_suspect(&self) -> bool {
-        self.inner.clock_is_suspect()
+    pub fn clock_fault(&self) -> Option<ClockFault> {
+        self.inner.engine.clock_fault()
     }
 }
 
 impl Inner {
     pub(crate) fn clock_is_suspect(&self) -> bool {
-        (clock_offset(&self.env) - self.clock_offset).abs() > CLOCK_DRIFT_MS
+        self.engine.clock_fault().is_some()
+    }
+
+    /// The time for entries, deadlines and answers.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.engine.now()
     }
 }
 
@@ -137,9 +135,4 @@ impl Drop for Inner {
             timer.abort();
         }
     }
-}
-
-fn clock_offset(env: &Env) -> i128 {
-    let monotonic = i128::try_from(env.clock.monotonic().as_millis()).unwrap_or(i128::MAX);
-    i128::from(env.clock.now()) - monotonic
 }

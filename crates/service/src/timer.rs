@@ -15,6 +15,9 @@ use crate::service::Inner;
 /// How long after a creation was left unfinished it is cleared up, or tried to be again.
 const CLEAR_UP_PAUSE: Duration = Duration::from_secs(5);
 
+/// Pause between looks while the clock is not right, and nothing expires.
+const CLOCK_PAUSE: Duration = Duration::from_secs(1);
+
 /// Expiries that are proposed at once.
 const AT_ONCE: usize = 32;
 
@@ -49,11 +52,15 @@ impl Inner {
         let next = self.deadlines.lock().next();
         let expiry = next.map(|at| Duration::from_millis(at.saturating_sub(self.monotonic_ms())));
         let clear_up = (self.leftovers.len() > 0).then_some(CLEAR_UP_PAUSE);
-        expiry.into_iter().chain(clear_up).min()
+        let pause = expiry.into_iter().chain(clear_up).min();
+        if self.clock_is_suspect() { pause.map(|pause| pause.max(CLOCK_PAUSE)) } else { pause }
     }
 
     /// Removes the streams whose deadline has passed, a batch at a time.
     async fn expire_passed(&self) {
+        if self.clock_is_suspect() {
+            return;
+        }
         let now = self.monotonic_ms();
         let passed = self.deadlines.lock().take_passed(now, self.config.expiry_batch);
         let expiries = stream::iter(passed).map(|stream| async move {
@@ -87,11 +94,7 @@ impl Inner {
             return Due::No;
         }
         let persisted = view.stream(stream).and_then(|row| row.deadline);
-        if persisted.is_some_and(|deadline| deadline.0 <= self.env.clock.now()) {
-            Due::Expire
-        } else {
-            Due::Delete
-        }
+        if persisted.is_some_and(|deadline| deadline.0 <= self.now().0) { Due::Expire } else { Due::Delete }
     }
 }
 

@@ -1,9 +1,9 @@
-//! Update: changes the retention in force. The declared arguments, which redeclaring compares, stay as they
+//! Update: changes the retention in force and applies it at once. The declared arguments, which redeclaring compares, stay as they
 //! are.
 
 use kelda_format::command::PutEntry;
 use kelda_format::rows::Retention;
-use kelda_format::{StreamId, StreamName, Timestamp};
+use kelda_format::{StreamId, StreamName};
 use kelda_meta::ProposeError;
 
 use crate::caller::{Caller, Operation};
@@ -128,12 +128,18 @@ impl Service {
                     expiry: None,
                     retention: Some(retention),
                     arguments: None,
-                    at: Timestamp(inner.env.clock.now()),
+                    at: inner.now(),
                 })
             };
             let Some(command) = command else { return Ok(self.head(caller, name, if_stream)?) };
+            let stream = command.stream;
             match inner.meta.propose(command.into()).await {
-                Ok(_) => return Ok(self.head(caller, name, if_stream)?),
+                Ok(_) => {
+                    if let Err(error) = inner.engine.retain(stream).await {
+                        tracing::debug!(%stream, %error, "changed limits were not applied at once");
+                    }
+                    return Ok(self.head(caller, name, if_stream)?);
+                }
                 Err(ProposeError::Rejected(_)) => {}
                 Err(ProposeError::Unavailable(reason)) => {
                     return Err(NodeFault::Unavailable { reason }.into());

@@ -155,7 +155,6 @@ impl ObjectReader {
     ///
     /// # Errors
     /// See [`ObjectError`].
-    #[allow(dead_code, reason = "what rewrites objects comes to use it")]
     pub(crate) async fn read_uncached(
         &self,
         view: &State,

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kelda_env::{Disk, DiskError, OpenMode};
+use kelda_format::SessionId;
 use kelda_format::command::{CompleteRecovery, ExpireReservations};
 use kelda_format::object::ObjectSource;
 use kelda_format::rows::{SessionState, WalKind};
-use kelda_format::{SessionId, Timestamp};
 
 use super::directory::{self, ignore_missing};
 use super::log::{Found, Log};
@@ -68,7 +68,7 @@ pub(crate) async fn recover(
     if entries == 0 && log.holds_streams {
         tracing::warn!(session = %session, "the session held streams, but its write-ahead log has no entries");
     }
-    let at = Timestamp(shared.env.clock.now());
+    let at = shared.now();
     let wal_start = self::wal_start(shared, session)?;
     proposed(propose(shared, CompleteRecovery { session, by, wal_start, at }).await)?;
     // P13: objects whose upload the session did not commit are destroyed through the queue.

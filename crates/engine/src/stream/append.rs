@@ -105,7 +105,7 @@ impl OpenStream {
     /// Validation and hand-over as one step (P15): either the entry is in the WAL's queue and the state says so, or
     /// nothing changed.
     fn step(self: &Arc<Self>, request: &AppendRequest, space: &mut Option<Reserved>) -> Step {
-        let now = self.session.shared.env.clock.now();
+        let now = self.session.shared.now().0;
         let mut guard = self.state.lock();
         let state = &mut *guard;
         match state.phase {
@@ -137,6 +137,10 @@ impl OpenStream {
                     None => state.accepted_entries,
                 };
                 duplicate(state, result, seq, ordinal)
+            }
+            // What is held back of the disk is not for appends.
+            Admission::Accept if self.session.shared.upkeep.space.is_low() => {
+                Step::Refuse(AppendError::DiskFull)
             }
             Admission::Accept => match space.take() {
                 None => Step::NeedsSpace,

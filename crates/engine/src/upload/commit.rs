@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kelda_format::command::{CommitObjects, CommitPart, NewObject, ReserveObjects};
-use kelda_format::{ObjectId, SessionId, Timestamp};
+use kelda_format::{ObjectId, SessionId};
 use kelda_meta::{Command, Outcome, ProposeError, Rejection, State};
 
 use crate::retry::Backoff;
@@ -76,7 +76,7 @@ impl Committer {
     pub(crate) async fn reserve(&self, count: u32) -> Result<ObjectId, Unpublished> {
         let mut backoff = Backoff::new(&self.shared.config);
         loop {
-            let at = Timestamp(self.shared.env.clock.now());
+            let at = self.shared.now();
             let command = ReserveObjects { session: self.session, count, at };
             match self.shared.meta.propose(command.into()).await {
                 Ok(Outcome::Reserved { first, .. }) => return Ok(first),
@@ -104,7 +104,7 @@ impl Committer {
             wal_start: slots.next,
             objects: objects.to_vec(),
             parts: parts(&self.shared.meta.view()),
-            at: Timestamp(self.shared.env.clock.now()),
+            at: self.shared.now(),
         }
         .into();
         let mut backoff = Backoff::new(&self.shared.config);

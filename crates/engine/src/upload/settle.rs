@@ -28,6 +28,8 @@ impl CachedTail {
         bytes: u64,
     ) {
         let view = session.shared.meta.view();
+        let written: Vec<StreamId> = summary.streams().map(|(id, _)| id).collect();
+        session.shared.upkeep.committed(&view, &written);
         let mut ends = Vec::new();
         for (id, summary) in summary.streams() {
             let Some(stream) = streams.get(id) else { continue };

@@ -4,16 +4,19 @@
 
 mod back_pressure;
 mod commit;
+mod compaction;
 mod corruption;
 mod cut_short;
 mod damaged_reads;
 mod disk_full;
+mod garbage;
 mod lifecycle;
 mod order;
 mod producers;
 mod reads;
 mod real;
 mod restart;
+mod retention;
 mod store_wal;
 mod sync_failure;
 mod times;

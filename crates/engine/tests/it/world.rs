@@ -8,6 +8,7 @@ use kelda_engine::{
     AppendError, AppendRequest, Appended, Engine, EngineConfig, Health, Identity, OpenStream, ProducerClaim,
     ReadLimit, StartError,
 };
+use kelda_env::layers::{Counted, StoreCounts};
 use kelda_env::sim::{Sim, SimNode, SimStore};
 use kelda_format::command::CreateStream;
 use kelda_format::rows::{Expiry, ProducerId, Retention, StreamKind};
@@ -26,6 +27,8 @@ pub struct World {
     pub config: EngineConfig,
     pub meta: MetaLog,
     pub engine: Engine,
+    /// What the engine of this life asked the store for.
+    pub counts: Arc<StoreCounts>,
 }
 
 /// Small segments, so that tests fill some.
@@ -69,8 +72,8 @@ impl World {
         let node = sim.node("a");
         let store = sim.store();
         let log = MemoryLog::new();
-        let (meta, engine) = start(&node, &store, &log, &config).await;
-        World { sim: sim.clone(), node, store, log, config, meta, engine: engine.unwrap() }
+        let (meta, engine, counts) = start(&node, &store, &log, &config).await;
+        World { sim: sim.clone(), node, store, log, config, meta, engine: engine.unwrap(), counts }
     }
 
     /// The power fails, and the node starts again.
@@ -87,8 +90,9 @@ impl World {
 
     /// Starts again after the node ended.
     pub async fn restart(&mut self) -> Result<(), StartError> {
-        let (meta, engine) = start(&self.node, &self.store, &self.log, &self.config).await;
+        let (meta, engine, counts) = start(&self.node, &self.store, &self.log, &self.config).await;
         self.meta = meta;
+        self.counts = counts;
         self.engine = engine?;
         Ok(())
     }
@@ -146,12 +150,14 @@ async fn start(
     store: &SimStore,
     log: &MemoryLog,
     config: &EngineConfig,
-) -> (MetaLog, Result<Engine, StartError>) {
+) -> (MetaLog, Result<Engine, StartError>, Arc<StoreCounts>) {
     let meta = open_meta(node, log).await;
-    let store = Arc::new(store.clone());
+    let store = Counted::new(Arc::new(store.clone()));
+    let counts = store.counts();
+    let shared = Arc::new(meta.clone());
     let engine =
-        Engine::start(node.env(), Arc::new(meta.clone()), store, config.clone(), identity(NodeId(1))).await;
-    (meta, engine)
+        Engine::start(node.env(), shared, Arc::new(store), config.clone(), identity(NodeId(1))).await;
+    (meta, engine, counts)
 }
 
 /// The metadata plane of a process on `node`.

@@ -47,11 +47,13 @@ pub fn decode_object_header(bytes: &[u8]) -> Result<ClusterId, DecodeError> {
     Ok(cluster)
 }
 
-/// Writes a packed object.
+/// Writes a packed object, whole or piece by piece.
 #[derive(Debug)]
 pub struct PackedWriter {
     cluster: ClusterId,
     codec: Codec,
+    /// Bytes that were handed out already.
+    taken: u64,
     out: Vec<u8>,
     index: IndexBuilder,
 }
@@ -61,12 +63,12 @@ impl PackedWriter {
     #[must_use]
     pub fn new(cluster: ClusterId, codec: Codec) -> PackedWriter {
         let out = encode_object_header(cluster).to_vec();
-        PackedWriter { cluster, codec, out, index: IndexBuilder::new() }
+        PackedWriter { cluster, codec, taken: 0, out, index: IndexBuilder::new() }
     }
 
     /// Adds a block. Those of one stream come one after the other, in the order of their offsets.
     pub fn push(&mut self, block: &Block) {
-        let position = self.out.len() as u64;
+        let position = self.byte_len();
         let length = block.encode_into(&mut self.out, self.cluster, self.codec);
         self.index.add(block, position, length as u64);
     }
@@ -74,15 +76,30 @@ impl PackedWriter {
     /// Bytes written so far, index and footer not included.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
-        self.out.len() as u64
+        self.taken + self.out.len() as u64
     }
 
-    /// Completes the object.
+    /// Bytes that were written and not handed out.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Hands out what was written since the last call, so that it need not be held until the object is complete.
+    #[must_use]
+    pub fn take_written(&mut self) -> Bytes {
+        let out = std::mem::take(&mut self.out);
+        self.taken += out.len() as u64;
+        out.into()
+    }
+
+    /// Completes the object. The bytes are those that were not handed out, all of them if nothing was.
     #[must_use]
     pub fn finish(self) -> (Bytes, ObjectIndex) {
+        let position = self.byte_len();
         let PackedWriter { cluster, mut out, index, .. } = self;
         let index = index.finish(ObjectSource::Packed(cluster));
-        let trailer = index.encode_trailer(out.len() as u64);
+        let trailer = index.encode_trailer(position);
         out.extend_from_slice(&trailer);
         (out.into(), index)
     }

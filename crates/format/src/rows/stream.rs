@@ -121,3 +121,11 @@ wire_struct! {
         pub version: u64,
     }
 }
+
+impl Retention {
+    /// Whether it bounds what a stream keeps; the size of a segment alone does not.
+    #[must_use]
+    pub fn is_bound(&self) -> bool {
+        self.max_age_ms.is_some() || self.max_bytes.is_some()
+    }
+}

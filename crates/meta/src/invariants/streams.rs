@@ -110,7 +110,12 @@ fn check_derived(state: &State) -> Result<(), String> {
         }
         if row.state == EntryState::SoftDeleted {
             derived.soft_deleted.insert(row.stream, row.name.clone());
+        } else if row.retention.is_bound() {
+            derived.bounded.insert(row.stream);
         }
+    }
+    for row in state.refs.values() {
+        *derived.live.entry(row.object).or_insert(0) += row.bytes;
     }
     ensure!(derived == state.derived, "derived {:?}, but the rows say {derived:?}", state.derived);
     Ok(())

@@ -6,6 +6,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kelda_engine::MinFree;
+
 use super::value::{Bytes, Listen, MetaKind, StoreKind, Value, WalKind};
 
 /// One setting as it is declared.
@@ -101,6 +103,10 @@ settings! {
         "How long a node may be silent before others take over; unused while there is one node (a local log).";
     wal_linger: Duration = "wal-linger", "0s",
         "How long the write-ahead log waits for company before it writes; 0s writes at once.";
+    retention_interval: Duration = "retention-interval", "30s",
+        "How often the limits of all streams are applied; those that are appended to are looked at more often.";
+    min_free: MinFree = "min-free", "auto",
+        "Bytes of the disk that are held back: with less, appends are refused (507); auto is the larger of 1GiB and 2%.";
     max_connections: u64 = "max-connections", "10000",
         "Connections served at once; one more is answered 503 and closed.";
     max_parked_readers: u64 = "max-parked-readers", "50000",
@@ -140,6 +146,7 @@ impl NodeSettings {
             ("long-poll-timeout", self.long_poll_timeout),
             ("sse-max-duration", self.sse_max_duration),
             ("lease-ttl", self.lease_ttl),
+            ("retention-interval", self.retention_interval),
         ] {
             if value.is_zero() || value > MAX_WAIT {
                 let (value, most) = (crate::duration::format(value), crate::duration::format(MAX_WAIT));

@@ -7,6 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kelda_engine::MinFree;
+
 /// A type of setting.
 pub(super) trait Value: Sized {
     /// What stands for the value in help texts.
@@ -106,6 +108,26 @@ impl Value for Bytes {
         let exact = |(_, factor): &(&str, u64)| self.0 > 0 && self.0.is_multiple_of(*factor);
         let (unit, factor) = BYTE_UNITS.into_iter().find(exact).unwrap_or(("", 1));
         format!("{}{unit}", self.0 / factor)
+    }
+}
+
+impl Value for MinFree {
+    const PLACEHOLDER: &'static str = "BYTES|auto";
+
+    fn read(text: &str) -> Result<MinFree, String> {
+        if text == "auto" {
+            return Ok(MinFree::Auto);
+        }
+        <Bytes as Value>::read(text)
+            .map(|bytes| MinFree::Bytes(bytes.0))
+            .map_err(|error| format!("{error}, or auto"))
+    }
+
+    fn write(&self) -> String {
+        match self {
+            MinFree::Auto => "auto".to_owned(),
+            MinFree::Bytes(bytes) => Bytes(*bytes).write(),
+        }
     }
 }
 

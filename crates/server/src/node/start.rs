@@ -166,7 +166,9 @@ impl Prepared {
         self.phase.set(Phase::Recovering);
         let meta: Arc<dyn Meta> = Arc::new(metalog.clone());
         let identity = Identity { node: NodeId(self.settings.node_id), address: self.address(), cluster };
-        let config = self.engine.clone();
+        let mut config = self.engine.clone();
+        config.maintenance.retention_interval = self.settings.retention_interval;
+        config.maintenance.min_free = self.settings.min_free;
         let place = backup::Place::opened(self.store_name(), Arc::clone(&store));
         let engine = Engine::start(self.env.clone(), Arc::clone(&meta), store, config, identity).await;
         let engine = match engine {

@@ -20,6 +20,7 @@ mod positions;
 mod producers;
 mod records;
 mod restart;
+mod retention;
 mod slow_clients;
 mod stop;
 mod support;

@@ -99,7 +99,8 @@ pub async fn start_in(
 ) -> Result<(Node, Arc<FaultDisk>), StartError> {
     let mut env = Env::real(dir).unwrap();
     if let Some(factor) = options.speed {
-        env.clock = Arc::new(FastClock { real: RealClock::new(), factor });
+        let real = RealClock::new();
+        env.clock = Arc::new(FastClock { first_ms: real.now(), real, factor });
     }
     let disk = Arc::new(FaultDisk::new(Arc::clone(&env.disk), Arc::clone(&env.clock)));
     let env = env.with_disk(Arc::clone(&disk) as _);
@@ -306,12 +307,13 @@ pub async fn read_all(stream: &mut TcpStream) -> String {
 /// A clock that runs a number of times faster, so that limits of half a minute can be waited for.
 struct FastClock {
     real: RealClock,
+    first_ms: u64,
     factor: u32,
 }
 
 impl Clock for FastClock {
     fn now(&self) -> u64 {
-        self.real.now()
+        self.first_ms + u64::try_from(self.monotonic().as_millis()).unwrap()
     }
 
     fn monotonic(&self) -> Duration {

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kelda_format::SessionId;
 use kelda_format::command::{CompleteRecovery, ExpireReservations};
 use kelda_format::rows::SessionState;
-use kelda_format::{SessionId, Timestamp};
 use kelda_meta::Rejection;
 
 use super::clean;
@@ -51,7 +51,7 @@ pub(crate) async fn recover(
         }
     }
     // P13: objects whose upload the session did not commit are destroyed through the queue.
-    let at = Timestamp(shared.env.clock.now());
+    let at = shared.now();
     proposed(propose(shared, ExpireReservations { owner: Some(session), before: at, at }).await)?;
     clean::clean(shared, session).await;
     tracing::info!(%session, "recovered");
@@ -64,7 +64,7 @@ fn is_recovered(shared: &Shared, session: SessionId) -> bool {
 
 /// Releases the streams of a session whose log is committed up to `end`. False when it was not up to there (P7).
 async fn complete(shared: &Shared, session: SessionId, by: SessionId, end: u64) -> Result<bool, StartError> {
-    let at = Timestamp(shared.env.clock.now());
+    let at = shared.now();
     match propose(shared, CompleteRecovery { session, by, wal_start: end, at }).await {
         Err(Failure::Rejected(Rejection::WalStart { .. })) => Ok(false),
         result => proposed(result).map(|()| true),
