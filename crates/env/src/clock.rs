@@ -14,6 +14,10 @@ pub trait Clock: Send + Sync + 'static {
     /// Time since an arbitrary fixed moment; never goes back and never jumps.
     fn monotonic(&self) -> Duration;
 
+    /// As [`Clock::monotonic`], and passes while the machine sleeps too, as the wall clock does: a laptop that was closed for
+    /// a night did not have its clock set.
+    fn monotonic_asleep(&self) -> Duration;
+
     /// Resolves when `duration` of monotonic time has passed; never earlier.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
 }

@@ -59,14 +59,14 @@ impl std::fmt::Display for ClockFault {
 
 impl ClockGuard {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> ClockGuard {
-        let anchor = Anchor { wall_ms: clock.now(), monotonic: clock.monotonic(), of: Against::Start };
+        let anchor = Anchor { wall_ms: clock.now(), monotonic: clock.monotonic_asleep(), of: Against::Start };
         ClockGuard { clock, anchor: Mutex::new(anchor) }
     }
 
     /// The wall clock is so many milliseconds ahead of the store's clock now.
     pub(crate) fn compare_with_store(&self, ahead_ms: i64) {
         let wall_ms = self.clock.now().saturating_add_signed(ahead_ms.saturating_neg());
-        let anchor = Anchor { wall_ms, monotonic: self.clock.monotonic(), of: Against::Store };
+        let anchor = Anchor { wall_ms, monotonic: self.clock.monotonic_asleep(), of: Against::Store };
         *self.anchor.lock() = anchor;
     }
 
@@ -88,7 +88,7 @@ impl ClockGuard {
     /// What the wall clock should read.
     fn expected(&self) -> (u64, Against) {
         let anchor = *self.anchor.lock();
-        let passed = self.clock.monotonic().saturating_sub(anchor.monotonic).as_millis();
+        let passed = self.clock.monotonic_asleep().saturating_sub(anchor.monotonic).as_millis();
         (anchor.wall_ms.saturating_add(u64::try_from(passed).unwrap_or(u64::MAX)), anchor.of)
     }
 }
@@ -121,6 +121,9 @@ mod tests {
             assert_eq!(guard.now().0, clock.now());
             node.jump_clock(20_000);
             assert_eq!(guard.fault(), None);
+            node.fall_asleep(8 * 3_600_000);
+            assert_eq!(guard.fault(), None, "nobody set the clock of a machine that slept");
+            assert_eq!(guard.now().0, clock.now());
         });
     }
 

@@ -37,6 +37,12 @@ impl Clock for RealClock {
         self.started.elapsed()
     }
 
+    fn monotonic_asleep(&self) -> Duration {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let (seconds, nanos) = (u64::try_from(now.tv_sec), u32::try_from(now.tv_nsec));
+        Duration::new(seconds.unwrap_or_default(), nanos.unwrap_or_default())
+    }
+
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
         // Made on first poll, so that the timer belongs to the runtime that waits for it.
         async move { tokio::time::sleep(duration).await }.boxed()

@@ -2,7 +2,7 @@
 //! the wall clock. Never waits in real time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -16,6 +16,8 @@ pub(super) struct SimClock {
     pub(super) world: Arc<World>,
     /// How far the wall clock is ahead of true time, in milliseconds; shared with the node, which makes it jump.
     pub(super) ahead_ms: Arc<AtomicI64>,
+    /// How long the machine slept, in milliseconds; shared with the node as well.
+    pub(super) asleep_ms: Arc<AtomicU64>,
     /// Monotonic time begins anew with every start of the node.
     pub(super) started: Instant,
 }
@@ -28,6 +30,10 @@ impl Clock for SimClock {
 
     fn monotonic(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    fn monotonic_asleep(&self) -> Duration {
+        self.started.elapsed() + Duration::from_millis(self.asleep_ms.load(Ordering::Relaxed))
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {

@@ -2,7 +2,7 @@
 //! old life has an effect on the disk. Never loses what was synced.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -27,6 +27,7 @@ struct Inner {
     name: Arc<str>,
     medium: Arc<Mutex<Medium>>,
     ahead_ms: Arc<AtomicI64>,
+    asleep_ms: Arc<AtomicU64>,
     env: Mutex<(Arc<Life>, Env)>,
 }
 
@@ -34,9 +35,9 @@ impl SimNode {
     pub(super) fn new(world: Arc<World>, name: &str) -> SimNode {
         let name: Arc<str> = Arc::from(name);
         let medium = Arc::new(Mutex::new(Medium::new()));
-        let ahead_ms = Arc::new(AtomicI64::new(0));
-        let env = Mutex::new(start(&world, &name, &medium, &ahead_ms));
-        SimNode { inner: Arc::new(Inner { world, name, medium, ahead_ms, env }) }
+        let (ahead_ms, asleep_ms) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicU64::new(0)));
+        let env = Mutex::new(start(&world, &name, &medium, (&ahead_ms, &asleep_ms)));
+        SimNode { inner: Arc::new(Inner { world, name, medium, ahead_ms, asleep_ms, env }) }
     }
 
     /// The world of the current life. What a crashed life was handed stays dead.
@@ -65,6 +66,13 @@ impl SimNode {
     pub fn jump_clock(&self, ms: i64) {
         self.inner.ahead_ms.fetch_add(ms, Ordering::Relaxed);
         self.inner.world.note(&format!("{} clock jumps {ms} ms", self.inner.name));
+    }
+
+    /// The machine sleeps for so many milliseconds: its wall clock goes on and nothing else.
+    pub fn fall_asleep(&self, ms: u64) {
+        self.inner.ahead_ms.fetch_add(ms.cast_signed(), Ordering::Relaxed);
+        self.inner.asleep_ms.fetch_add(ms, Ordering::Relaxed);
+        self.inner.world.note(&format!("{} sleeps {ms} ms", self.inner.name));
     }
 
     /// Limits the disk to so many bytes; `None` lifts the limit.
@@ -98,7 +106,8 @@ impl SimNode {
 
     fn begin_life(&self) {
         let inner = &self.inner;
-        *inner.env.lock() = start(&inner.world, &inner.name, &inner.medium, &inner.ahead_ms);
+        *inner.env.lock() =
+            start(&inner.world, &inner.name, &inner.medium, (&inner.ahead_ms, &inner.asleep_ms));
     }
 }
 
@@ -107,7 +116,7 @@ fn start(
     world: &Arc<World>,
     name: &Arc<str>,
     medium: &Arc<Mutex<Medium>>,
-    ahead_ms: &Arc<AtomicI64>,
+    (ahead_ms, asleep_ms): (&Arc<AtomicI64>, &Arc<AtomicU64>),
 ) -> (Arc<Life>, Env) {
     let life = Life::new();
     let disk: Arc<dyn Disk> = Arc::new(SimDisk {
@@ -116,7 +125,12 @@ fn start(
         medium: medium.clone(),
         life: life.clone(),
     });
-    let clock = SimClock { world: world.clone(), ahead_ms: ahead_ms.clone(), started: Instant::now() };
+    let clock = SimClock {
+        world: world.clone(),
+        ahead_ms: ahead_ms.clone(),
+        asleep_ms: asleep_ms.clone(),
+        started: Instant::now(),
+    };
     let env = Env {
         clock: Arc::new(clock),
         random: Arc::new(SimRandom::new(world.fate.next_u64())),

@@ -320,6 +320,10 @@ impl Clock for FastClock {
         self.real.monotonic() * self.factor
     }
 
+    fn monotonic_asleep(&self) -> Duration {
+        self.monotonic()
+    }
+
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
         self.real.sleep(duration / self.factor).boxed()
     }
