@@ -24,7 +24,7 @@ pub use disk::{Disk, DiskFile, LockGuard, OpenMode, Place, Space};
 pub use disk_error::{DiskError, DiskOp};
 pub use env::Env;
 pub use fault::{FaultDisk, Faults};
-pub use probe::{ProbeError, probe};
+pub use probe::{ProbeError, Probed, probe};
 pub use random::Random;
 pub use real::{LocalStore, RealClock, RealDisk, RealRandom, RealTasks};
 pub use real::{processor_time, raise_open_files_limit};

@@ -8,8 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use object_store::ClientOptions;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, SpawnedReqwestConnector,
 };
+use tokio::runtime::Handle;
 
 /// What was seen of an answer that is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +34,15 @@ pub(crate) async fn watched<T>(call: impl Future<Output = T>) -> (T, Option<Seen
     .await
 }
 
-/// Makes clients that are watched.
-#[derive(Debug)]
-pub(crate) struct Watching;
+/// Makes clients that are watched. Their sockets belong to this runtime, so that a thread with a runtime of its own, which
+/// waits for no sockets, can ask too.
+#[derive(Clone, Debug)]
+pub(crate) struct Watching(pub(crate) Handle);
 
 impl HttpConnector for Watching {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(Watched(ReqwestConnector::default().connect(options)?)))
+        let sockets = SpawnedReqwestConnector::new(self.0.clone());
+        Ok(HttpClient::new(Watched(sockets.connect(options)?)))
     }
 }
 

@@ -10,6 +10,7 @@ use object_store::aws::{AmazonS3Builder, S3ConditionalPut};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::{BackoffConfig, ClientOptions, RetryConfig};
+use tokio::runtime::Handle;
 
 use crate::http::Watching;
 use crate::remote::{Client, Remote};
@@ -31,16 +32,18 @@ pub struct OpenError {
 /// Opens the store that `url` names. `patience` is for the pieces of uploads, which no layer sees.
 ///
 /// # Errors
-/// The settings and the environment do not go together, or the certificates of the system cannot be read.
+/// The settings and the environment do not go together, the certificates of the system cannot be read, or the caller is in
+/// no runtime, whose sockets the requests take.
 pub fn open(url: &RemoteUrl, env: &Env, patience: Patience) -> Result<Remote, OpenError> {
     // Whoever was first decides for the whole process, and there is but one choice.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let client =
-        client(url).map_err(|error| OpenError { url: url.to_string(), detail: error.to_string() })?;
+    let failed = |detail: String| OpenError { url: url.to_string(), detail };
+    let runtime = Handle::try_current().map_err(|error| failed(error.to_string()))?;
+    let client = client(url, Watching(runtime)).map_err(|error| failed(error.to_string()))?;
     Ok(Remote::new(url.clone(), client, env, patience))
 }
 
-fn client(url: &RemoteUrl) -> object_store::Result<Client> {
+fn client(url: &RemoteUrl, http: Watching) -> object_store::Result<Client> {
     let option = |key: &str| url.options.get(key).map(String::as_str);
     let is = |key: &str| option(key).map(|value| value == "true");
     let retry =
@@ -56,7 +59,7 @@ fn client(url: &RemoteUrl) -> object_store::Result<Client> {
         Service::S3 => {
             let mut builder = AmazonS3Builder::from_env()
                 .with_client_options(options(is("allow_http")))
-                .with_http_connector(Watching)
+                .with_http_connector(http)
                 .with_retry(retry)
                 .with_bucket_name(&url.bucket)
                 .with_conditional_put(S3ConditionalPut::ETagMatch);
@@ -74,10 +77,10 @@ fn client(url: &RemoteUrl) -> object_store::Result<Client> {
             Ok(Client::of(builder.build()?, if bulk { 1000 } else { 1 }))
         }
         Service::Google => {
-            let http = option("endpoint").map(|endpoint| endpoint.starts_with("http://"));
+            let plain = option("endpoint").map(|endpoint| endpoint.starts_with("http://"));
             let mut builder = GoogleCloudStorageBuilder::from_env()
-                .with_client_options(options(http))
-                .with_http_connector(Watching)
+                .with_client_options(options(plain))
+                .with_http_connector(http)
                 .with_retry(retry)
                 .with_bucket_name(&url.bucket);
             if let Some(endpoint) = option("endpoint") {
@@ -88,7 +91,7 @@ fn client(url: &RemoteUrl) -> object_store::Result<Client> {
         Service::Azure => {
             let mut builder = MicrosoftAzureBuilder::from_env()
                 .with_client_options(options(is("allow_http")))
-                .with_http_connector(Watching)
+                .with_http_connector(http)
                 .with_retry(retry)
                 .with_container_name(&url.bucket);
             if let Some(account) = option("account") {

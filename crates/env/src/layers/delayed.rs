@@ -33,6 +33,12 @@ impl Delays {
         .unwrap_or_default()
     }
 
+    /// What was said of this kind itself.
+    #[must_use]
+    pub fn said(&self, op: StoreOp) -> Option<Duration> {
+        self.of[op as usize]
+    }
+
     /// Whether nothing is delayed.
     #[must_use]
     pub fn is_none(&self) -> bool {

@@ -5,15 +5,16 @@ use std::ops::Range;
 use async_trait::async_trait;
 use bytes::Bytes;
 use kelda_env::sim::{FaultPlan, Sim, SimStore};
-use kelda_env::{Adopted, Disk, ObjectInfo, ProbeError, Store, StoreError, probe};
+use kelda_env::{Adopted, Disk, ObjectInfo, ProbeError, Probed, Store, StoreError, Tag, probe};
 
 use crate::contract::{World, contract};
 
 contract!(good_stores_pass_and_are_left_clean);
 
 async fn good_stores_pass_and_are_left_clean(World { env, store }: World) {
-    probe(&*store, &*env.random, "c/").await.unwrap();
-    probe(&*store, &*env.random, "").await.unwrap();
+    let probed = probe(&*store, &*env.clock, &*env.random, "c/").await.unwrap();
+    assert_eq!(probed.clock_ahead_ms, 0);
+    probe(&*store, &*env.clock, &*env.random, "").await.unwrap();
     assert_eq!(store.list("").await.unwrap(), []);
 }
 
@@ -23,6 +24,9 @@ enum Vice {
     ReplacesOnCreate,
     KeepsDeleted,
     IgnoresRanges,
+    SwapsAnything,
+    NeverSwaps,
+    TellsWrongLengths,
 }
 
 struct Bad(SimStore, Vice);
@@ -38,6 +42,16 @@ impl Store for Bad {
     async fn put(&self, key: &str, body: Bytes) -> Result<(), StoreError> {
         self.0.put(key, body).await
     }
+    async fn swap(&self, key: &str, body: Bytes, expected: &Tag) -> Result<Tag, StoreError> {
+        match self.1 {
+            Vice::SwapsAnything => {
+                let now = self.0.head(key).await?.and_then(|object| object.tag).unwrap();
+                self.0.swap(key, body, &now).await
+            }
+            Vice::NeverSwaps => Err(StoreError::Stale { key: key.to_owned() }),
+            _ => self.0.swap(key, body, expected).await,
+        }
+    }
     async fn get(&self, key: &str) -> Result<Bytes, StoreError> {
         self.0.get(key).await
     }
@@ -48,7 +62,11 @@ impl Store for Bad {
         }
     }
     async fn head(&self, key: &str) -> Result<Option<ObjectInfo>, StoreError> {
-        self.0.head(key).await
+        let found = self.0.head(key).await?;
+        Ok(match self.1 {
+            Vice::TellsWrongLengths => found.map(|found| ObjectInfo { len: 1, ..found }),
+            _ => found,
+        })
     }
     async fn delete(&self, key: &str) -> Result<(), StoreError> {
         match self.1 {
@@ -67,14 +85,22 @@ impl Store for Bad {
 #[test]
 fn bad_stores_are_told() {
     for (vice, text) in [
-        (Vice::ReplacesOnCreate, "create-if-absent"),
-        (Vice::KeepsDeleted, "delete"),
-        (Vice::IgnoresRanges, "range"),
+        (
+            Vice::ReplacesOnCreate,
+            "asked to create an object only if its key is free, where the key was taken, it replaced it",
+        ),
+        (Vice::KeepsDeleted, "asked to delete an object, it acknowledged that and kept it"),
+        (Vice::IgnoresRanges, "reads of ranges have to be exact"),
+        (Vice::SwapsAnything, "or two writers undo each other's work"),
+        (Vice::NeverSwaps, "still the version that it is, it refused"),
+        (Vice::TellsWrongLengths, "lengths have to be right"),
     ] {
         Sim::run(1, |sim| async move {
             let store = Bad(sim.store(), vice);
-            let error = probe(&store, &*sim.random(), "c/").await.unwrap_err();
-            assert!(matches!(&error, ProbeError::Unfit(reason) if reason.contains(text)), "{error}");
+            let env = sim.node("node").env();
+            let error = probe(&store, &*env.clock, &*env.random, "c/").await.unwrap_err();
+            assert!(matches!(&error, ProbeError::Unfit { .. }), "{error}");
+            assert!(error.to_string().contains(text), "{error}");
         });
     }
 }
@@ -85,7 +111,38 @@ fn a_store_that_does_not_answer_is_not_called_unfit() {
         let mut plan = FaultPlan::calm();
         plan.store.fail_before = 1.0;
         sim.set_faults(plan);
-        let error = probe(&sim.store(), &*sim.random(), "c/").await.unwrap_err();
+        let env = sim.node("node").env();
+        let error = probe(&sim.store(), &*env.clock, &*env.random, "c/").await.unwrap_err();
         assert!(matches!(error, ProbeError::Failed(_)), "{error}");
     });
+}
+
+#[test]
+fn the_clock_of_the_store_is_measured() {
+    for (jump, least, most) in [(0, 0, 0), (60_000, 59_000, 60_000), (-60_000, -60_000, -58_000)] {
+        Sim::run(1, |sim| async move {
+            let (store, env) = (sim.store(), sim.node("node").env());
+            store.jump_clock(jump);
+            let probed = probe(&store, &*env.clock, &*env.random, "").await.unwrap();
+            let Probed { swaps: true, clock_ahead_ms } = probed else { panic!("{probed:?}") };
+            assert!((least..=most).contains(&clock_ahead_ms), "{jump}: {clock_ahead_ms}");
+            assert_eq!(store.keys(), [""; 0]);
+        });
+    }
+}
+
+#[test]
+fn a_store_that_fails_at_times_is_asked_again() {
+    let mut passed = 0;
+    for seed in 0..40 {
+        passed += Sim::run(seed, |sim| async move {
+            let mut plan = FaultPlan::calm();
+            plan.store.fail_after = 0.01;
+            plan.store.throttled = 0.01;
+            sim.set_faults(plan);
+            let env = sim.node("node").env();
+            u32::from(probe(&sim.store(), &*env.clock, &*env.random, "").await.is_ok())
+        });
+    }
+    assert!(passed > 36, "{passed} of 40");
 }

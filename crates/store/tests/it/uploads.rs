@@ -55,6 +55,27 @@ fn more_keys_than_a_request_takes_are_listed_and_deleted() {
 }
 
 #[test]
+fn the_store_passes_the_probe_and_is_left_clean() {
+    remote(|World { env, store }| async move {
+        let probed = kelda_env::probe(&*store, &*env.clock, &*env.random, "c/").await.unwrap();
+        assert!(probed.swaps && probed.clock_ahead_ms.abs() < 60_000, "{probed:?}");
+        assert_eq!(store.list("").await.unwrap(), []);
+    });
+}
+
+#[test]
+fn a_thread_with_a_runtime_of_its_own_can_ask() {
+    remote(|World { env, store }| async move {
+        let task = env.tasks.spawn_thread("writer", {
+            let store = Arc::clone(&store);
+            Box::pin(async move { store.put("a", Bytes::from_static(b"x")).await.unwrap() })
+        });
+        task.join().await.unwrap();
+        assert_eq!(store.get("a").await.unwrap(), "x");
+    });
+}
+
+#[test]
 fn a_bucket_that_is_not_there_is_no_missing_object() {
     let Some(bucket) = crate::s3::Bucket::new() else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
