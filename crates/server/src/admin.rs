@@ -1,11 +1,12 @@
-//! The admin listener: health, readiness and backups.
+//! The admin listener: health, readiness, metrics and backups.
 //!
-//! Owns `/health` (the process lives) and `/ready` (it does what it is there for). Guarantees that both answer from memory,
-//! at any phase of a node. Never serves a record.
+//! Owns `/health` (the process lives), `/ready` (it does what it is there for) and `/metrics` (what it did so far).
+//! Guarantees that all answer from memory, at any phase of a node. Never serves a record.
 
 mod backup;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -13,12 +14,15 @@ use axum::extract::State;
 use axum::http::{HeaderValue, Response, StatusCode, Uri, header};
 use axum::routing::{get, post};
 use kelda_env::Env;
+use kelda_env::layers::StoreCounts;
+use kelda_meta::Meta;
 use kelda_metalog::{MetaLog, Plane};
 use kelda_service::{Health, Problem, Service};
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 
 use crate::http::refusal::Refusal;
+use crate::metrics;
 use crate::node::{Phase, PhaseCell};
 
 pub use backup::Backups;
@@ -26,12 +30,13 @@ pub use backup::Backups;
 /// What the admin listener knows of its node.
 pub struct Admin {
     env: Env,
-    started: std::time::Duration,
+    started: Duration,
     phase: Arc<PhaseCell>,
     parts: Mutex<Option<(MetaLog, Service)>>,
     backups: Mutex<Option<Arc<Backups>>>,
     /// Held by the backup that is being taken.
     backing_up: Arc<tokio::sync::Mutex<()>>,
+    counts: OnceLock<Arc<StoreCounts>>,
 }
 
 impl Admin {
@@ -40,12 +45,36 @@ impl Admin {
     pub fn new(env: Env, phase: Arc<PhaseCell>) -> Arc<Admin> {
         let started = env.clock.monotonic();
         let (parts, backups, backing_up) = (Mutex::new(None), Mutex::new(None), Arc::default());
-        Arc::new(Admin { env, started, phase, parts, backups, backing_up })
+        let counts = OnceLock::new();
+        Arc::new(Admin { env, started, phase, parts, backups, backing_up, counts })
     }
 
     /// Backups can be taken from here on.
     pub fn serve_backups(&self, backups: Backups) {
         *self.backups.lock() = Some(Arc::new(backups));
+    }
+
+    /// The requests to the node's store are counted here.
+    pub fn count(&self, counts: Arc<StoreCounts>) {
+        // A node has one store, and this is called once.
+        let _ = self.counts.set(counts);
+    }
+
+    /// Everything that is counted and measured, as the text of `/metrics`.
+    fn metrics(&self) -> String {
+        let parts = self.parts.lock().clone();
+        metrics::text(metrics::Seen {
+            ready: self.readiness().0,
+            uptime: self.uptime(),
+            store: self.counts.get().map(|counts| counts.snapshot()).unwrap_or_default(),
+            streams: parts.as_ref().map(|(metalog, _)| metalog.view().stream_count()),
+            applied: parts.as_ref().map(|(metalog, _)| metalog.health().applied),
+            gauges: parts.map(|(_, service)| service.gauges()),
+        })
+    }
+
+    fn uptime(&self) -> Duration {
+        self.env.clock.monotonic().saturating_sub(self.started)
     }
 
     /// The node serves with these parts.
@@ -108,12 +137,13 @@ pub fn router(admin: Arc<Admin>) -> Router {
         .route("/health", get(health))
         .route("/ready", get(ready))
         .route("/backup", post(backup::take))
+        .route("/metrics", get(measured))
         .fallback(nothing)
         .with_state(admin)
 }
 
 async fn health(State(admin): State<Arc<Admin>>) -> Response<Body> {
-    let uptime = admin.env.clock.monotonic().saturating_sub(admin.started).as_secs();
+    let uptime = admin.uptime().as_secs();
     let said = json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "uptime_seconds": uptime});
     reply(StatusCode::OK, &said)
 }
@@ -123,10 +153,17 @@ async fn ready(State(admin): State<Arc<Admin>>) -> Response<Body> {
     reply(if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &said)
 }
 
+async fn measured(State(admin): State<Arc<Admin>>) -> Response<Body> {
+    let mut response = Response::new(Body::from(admin.metrics()));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
 async fn nothing(uri: Uri) -> Response<Body> {
     Refusal::new(
         Problem::NotFound,
-        format!("{} is not here: there are /health, /ready and /backup", uri.path()),
+        format!("{} is not here: there are /health, /ready, /metrics and /backup", uri.path()),
     )
     .into_response()
 }

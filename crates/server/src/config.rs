@@ -12,10 +12,11 @@ mod print;
 mod value;
 
 pub use cluster::ClusterSettings;
+pub use kelda_store::StoreUrl;
 pub use load::{ConfigError, Loaded, Source, Sources, command, load};
 pub use node::{NodeSettings, Setting};
 pub use print::print;
-pub use value::{Bytes, Listen, MetaKind, StoreKind, WalKind};
+pub use value::{Bytes, Listen, MetaKind, WalKind};
 
 #[cfg(test)]
 mod tests;

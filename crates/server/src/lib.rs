@@ -10,6 +10,7 @@ pub mod check;
 pub mod config;
 pub mod duration;
 pub mod http;
+mod metrics;
 pub mod net;
 pub mod node;
 mod serve;

@@ -11,6 +11,7 @@ mod phase;
 mod ready;
 mod start;
 pub mod stop;
+mod store;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

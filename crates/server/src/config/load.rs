@@ -85,6 +85,7 @@ pub fn command(mut command: Command) -> Command {
             .long(setting.name)
             .value_name(setting.placeholder)
             .action(ArgAction::Set)
+            .hide(setting.hidden)
             .help(format!("{} [{}] [default: {default}]", setting.help, setting.variable()));
         if is_switch {
             arg = arg.num_args(0..=1).require_equals(true).default_missing_value("true");
@@ -136,7 +137,11 @@ fn read_file(path: &str, text: &str) -> Result<BTreeMap<&'static str, String>, C
     let mut found = BTreeMap::new();
     for (key, value) in table {
         let setting = NodeSettings::ALL.iter().find(|setting| setting.name == key).ok_or_else(|| {
-            let known: Vec<_> = NodeSettings::ALL.iter().map(|setting| setting.name).collect();
+            let known: Vec<_> = NodeSettings::ALL
+                .iter()
+                .filter(|setting| !setting.hidden)
+                .map(|setting| setting.name)
+                .collect();
             wrong(format!("`{key}` is not a setting; there are {}", known.join(", ")))
         })?;
         let text = match value {

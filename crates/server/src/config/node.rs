@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kelda_engine::MinFree;
+use kelda_env::layers::Delays;
+use kelda_store::StoreUrl;
 
-use super::value::{Bytes, Listen, MetaKind, StoreKind, Value, WalKind};
+use super::value::{Bytes, Listen, MetaKind, Value, WalKind};
 
 /// One setting as it is declared.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,8 @@ pub struct Setting {
     pub default: &'static str,
     /// What it does.
     pub help: &'static str,
+    /// Whether it is for tests and measurements, and shown only where it is set.
+    pub hidden: bool,
 }
 
 impl Setting {
@@ -32,21 +36,36 @@ impl Setting {
 }
 
 macro_rules! settings {
-    ($($field:ident: $type:ty = $name:literal, $default:literal, $help:literal;)+) => {
+    (
+        $($field:ident: $type:ty = $name:literal, $default:literal, $help:literal;)+
+        => hidden
+        $($secret:ident: $secret_type:ty = $secret_name:literal, $secret_default:literal, $secret_help:literal;)+
+    ) => {
         /// What one node is told by its operator.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct NodeSettings {
             $(#[doc = $help] pub $field: $type,)+
+            $(#[doc = $secret_help] pub $secret: $secret_type,)+
         }
 
         impl NodeSettings {
             /// Every setting, in the order of the help.
-            pub const ALL: &'static [Setting] = &[$(Setting {
-                name: $name,
-                placeholder: <$type as Value>::PLACEHOLDER,
-                default: $default,
-                help: $help,
-            },)+];
+            pub const ALL: &'static [Setting] = &[
+                $(Setting {
+                    name: $name,
+                    placeholder: <$type as Value>::PLACEHOLDER,
+                    default: $default,
+                    help: $help,
+                    hidden: false,
+                },)+
+                $(Setting {
+                    name: $secret_name,
+                    placeholder: <$secret_type as Value>::PLACEHOLDER,
+                    default: $secret_default,
+                    help: $secret_help,
+                    hidden: true,
+                },)+
+            ];
 
             /// Builds the settings from what `text` says for each; it is asked once per setting.
             ///
@@ -61,12 +80,17 @@ macro_rules! settings {
                         let setting = all.next().expect("the list has every field");
                         <$type as Value>::read(&text(setting)).map_err(|reason| ($name, reason))?
                     },)+
+                    $($secret: {
+                        let setting = all.next().expect("the list has every field");
+                        <$secret_type as Value>::read(&text(setting)).map_err(|reason| ($secret_name, reason))?
+                    },)+
                 })
             }
 
             /// Every setting with its value as text.
             pub fn texts(&self) -> impl Iterator<Item = (&'static Setting, String)> {
-                NodeSettings::ALL.iter().zip([$(Value::write(&self.$field),)+])
+                let values = [$(Value::write(&self.$field),)+ $(Value::write(&self.$secret),)+];
+                NodeSettings::ALL.iter().zip(values)
             }
         }
     };
@@ -80,11 +104,15 @@ settings! {
     amqp_listen: Listen = "amqp-listen", "off",
         "Where AMQP is served; this version has no AMQP, so only off is right.";
     admin_listen: Listen = "admin-listen", "127.0.0.1:9437",
-        "Where health and readiness are served; port 0 picks a free one.";
+        "Where health, readiness and metrics are served; port 0 picks a free one.";
     allow_anonymous: bool = "allow-anonymous", "false",
         "Serve callers without credentials on addresses that other machines can reach.";
-    store: StoreKind = "store", "local",
-        "Where objects are kept: local, in the data directory.";
+    store: StoreUrl = "store", "local",
+        "Where objects are kept: local (in the data directory), file:///path, s3://bucket/prefix, gs:// or az://.";
+    store_concurrency: u64 = "store-concurrency", "64",
+        "Requests to a store of the network at once; more wait for their turn.";
+    store_timeout: Duration = "store-timeout", "30s",
+        "How long a store of the network is waited for, besides the time for the bytes at 1 MiB/s.";
     meta: MetaKind = "meta", "sqlite",
         "Where the metadata log is kept: sqlite, in the data directory.";
     wal: WalKind = "wal", "local",
@@ -121,6 +149,9 @@ settings! {
         "Write the ready line as JSON.";
     log: String = "log", "info",
         "What is logged to standard error, as a filter such as info or kelda_engine=debug,info.";
+    => hidden
+    store_delay: Delays = "store-delay", "",
+        "How much longer each kind of request to the store takes, for tests and measurements.";
 }
 
 impl NodeSettings {
@@ -140,6 +171,7 @@ impl NodeSettings {
             return Err(("amqp-listen", "this version has no AMQP: write off".to_owned()));
         }
         least("slots", self.slots, 1)?;
+        least("store-concurrency", self.store_concurrency, 1)?;
         least("max-connections", self.max_connections, 1)?;
         least("max-parked-readers", self.max_parked_readers, 1)?;
         for (name, value) in [
@@ -147,6 +179,7 @@ impl NodeSettings {
             ("sse-max-duration", self.sse_max_duration),
             ("lease-ttl", self.lease_ttl),
             ("retention-interval", self.retention_interval),
+            ("store-timeout", self.store_timeout),
         ] {
             if value.is_zero() || value > MAX_WAIT {
                 let (value, most) = (crate::duration::format(value), crate::duration::format(MAX_WAIT));

@@ -13,6 +13,10 @@ pub fn print(loaded: &Loaded) -> String {
     let lines: Vec<(String, &Source)> = loaded
         .settings
         .texts()
+        .filter(|(setting, _)| {
+            let by_default = loaded.sources.get(setting.name).is_none_or(|source| *source == Source::Default);
+            !(setting.hidden && by_default)
+        })
         .map(|(setting, text)| {
             let bare = text.parse::<bool>().is_ok() || text.parse::<i64>().is_ok();
             let value = if bare { text } else { toml::Value::String(text).to_string() };

@@ -139,3 +139,42 @@ fn only_loopback_is_not_exposed() {
         assert_eq!(listen(text).is_exposed(), exposed, "{text}");
     }
 }
+
+#[test]
+fn the_store_is_a_url() {
+    let store =
+        |text: &str| with(&["--store", text], &[], None).map(|loaded| loaded.settings.store.to_string());
+    let s3 = "s3://bucket/prefix?endpoint=https://s3.example:9000&region=eu-central-1";
+    for text in ["local", "file:///srv/objects", s3, "gs://bucket/p", "az://container"] {
+        assert_eq!(store(text).unwrap(), text);
+    }
+    let error = store("s3://bucket?regoin=x").unwrap_err().to_string();
+    assert!(
+        error.starts_with("store (flag --store): `regoin`") && error.contains("s3 takes region"),
+        "{error}"
+    );
+    let error = with(&["--store-concurrency", "0"], &[], None).unwrap_err().to_string();
+    assert!(error.contains("at least 1"), "{error}");
+    let error = with(&["--store-timeout", "0s"], &[], None).unwrap_err().to_string();
+    assert!(error.contains("out of range"), "{error}");
+}
+
+#[test]
+fn delays_are_hidden_until_they_are_set() {
+    use kelda_env::StoreOp;
+    let quiet = with(&[], &[], None).unwrap();
+    assert!(quiet.settings.store_delay.is_none() && !print(&quiet).contains("store-delay"));
+    let mut help = Vec::new();
+    crate::config::command(clap::Command::new("serve")).write_long_help(&mut help).unwrap();
+    assert!(!String::from_utf8(help).unwrap().contains("store-delay"));
+    let loaded = with(&["--store-delay", "put=30ms,get=1s"], &[], None).unwrap();
+    assert_eq!(loaded.settings.store_delay.get(StoreOp::Put), Duration::from_millis(30));
+    assert_eq!(loaded.settings.store_delay.get(StoreOp::Head), Duration::ZERO);
+    let text = print(&loaded);
+    assert!(text.contains("store-delay = \"put=30ms,get=1s\""), "{text}");
+    assert_eq!(with(&[], &[], Some(&text)).unwrap().settings, loaded.settings);
+    for (wrong, said) in [("post=1s", "`post=1s` is no delay"), ("put", "write put=30ms"), ("put=x", "x")] {
+        let error = with(&["--store-delay", wrong], &[], None).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}

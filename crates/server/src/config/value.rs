@@ -8,6 +8,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kelda_engine::MinFree;
+use kelda_env::StoreOp;
+use kelda_env::layers::Delays;
+use kelda_store::StoreUrl;
 
 /// A type of setting.
 pub(super) trait Value: Sized {
@@ -178,6 +181,44 @@ impl Value for Listen {
     }
 }
 
+impl Value for StoreUrl {
+    const PLACEHOLDER: &'static str = "URL";
+
+    fn read(text: &str) -> Result<StoreUrl, String> {
+        text.parse().map_err(|error: kelda_store::UrlError| error.to_string())
+    }
+
+    fn write(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for Delays {
+    const PLACEHOLDER: &'static str = "KIND=DURATION,...";
+
+    fn read(text: &str) -> Result<Delays, String> {
+        let mut delays = Delays::default();
+        for word in text.split(',').filter(|word| !word.is_empty()) {
+            let found = word.split_once('=').and_then(|(name, delay)| {
+                Some((StoreOp::ALL.into_iter().find(|op| op.name() == name)?, delay))
+            });
+            let Some((op, delay)) = found else {
+                let kinds: Vec<_> = StoreOp::ALL.iter().map(|op| op.name()).collect();
+                return Err(format!("`{word}` is no delay: write put=30ms, of {}", kinds.join(", ")));
+            };
+            delays.set(op, crate::duration::parse(delay)?);
+        }
+        Ok(delays)
+    }
+
+    fn write(&self) -> String {
+        let said = StoreOp::ALL.into_iter().filter_map(|op| Some((op, self.said(op)?)));
+        let words: Vec<_> =
+            said.map(|(op, delay)| format!("{}={}", op.name(), crate::duration::format(delay))).collect();
+        words.join(",")
+    }
+}
+
 macro_rules! words {
     ($($(#[doc = $doc:literal])+ $name:ident, $what:literal { $($(#[doc = $word_doc:literal])+ $variant:ident = $word:literal),+ })+) => {
         $(
@@ -204,11 +245,6 @@ macro_rules! words {
 }
 
 words! {
-    /// Where objects are kept.
-    StoreKind, "an object store" {
-        /// In `<data-dir>/objects`.
-        Local = "local"
-    }
     /// Where the metadata log is kept.
     MetaKind, "a metadata backend" {
         /// In an `SQLite` file in `<data-dir>/meta`.

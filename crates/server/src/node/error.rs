@@ -87,6 +87,14 @@ pub enum StartError {
         /// What was found, and where.
         detail: String,
     },
+    /// The object store is not one that this node can use.
+    #[error("the object store {store} cannot be used: {detail}")]
+    Store {
+        /// The store.
+        store: String,
+        /// What was found, and what would be right.
+        detail: String,
+    },
     /// Anything else about the data directory.
     #[error("the data directory {data_dir} cannot be used: {detail}")]
     Unusable {

@@ -4,12 +4,11 @@
 //! store, recover, serve. Guarantees that a failure on the way closes what was opened.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use kelda_engine::{Engine, EngineConfig, Identity};
-use kelda_env::{Disk, DiskError, Env, LocalStore, LockGuard, Place, Store};
+use kelda_env::{DiskError, Env, LockGuard};
 use kelda_format::ids::NodeId;
 use kelda_meta::Meta;
 use kelda_metalog::{LogStore, MetaLog, MetaLogConfig, SqliteLog};
@@ -18,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Node, Phase, PhaseCell, StartError, marker, meta_wal};
+use super::{Node, Phase, PhaseCell, StartError, marker, meta_wal, store};
 use crate::admin::{self, Admin, Backups};
 use crate::backup;
 use crate::config::{Listen, NodeSettings};
@@ -161,16 +160,18 @@ impl Prepared {
     async fn assemble(self) -> Result<Node, StartError> {
         let metalog = self.metalog().await?;
         let cluster = metalog.cluster();
-        let store = self.store().await?;
-        marker::claim(&*store, cluster, &self.data_dir).await?;
+        let opened = store::open(&self.env, &self.settings, &self.data_dir).await?;
+        let in_use = metalog.view().objects().next().is_some();
+        marker::claim(&opened, &self.env, cluster, in_use, &self.data_dir).await?;
+        self.admin.count(opened.counts);
         self.phase.set(Phase::Recovering);
         let meta: Arc<dyn Meta> = Arc::new(metalog.clone());
         let identity = Identity { node: NodeId(self.settings.node_id), address: self.address(), cluster };
         let mut config = self.engine.clone();
         config.maintenance.retention_interval = self.settings.retention_interval;
         config.maintenance.min_free = self.settings.min_free;
-        let place = backup::Place::opened(self.store_name(), Arc::clone(&store));
-        let engine = Engine::start(self.env.clone(), Arc::clone(&meta), store, config, identity).await;
+        let place = backup::Place::opened(opened.name, Arc::clone(&opened.store));
+        let engine = Engine::start(self.env.clone(), Arc::clone(&meta), opened.store, config, identity).await;
         let engine = match engine {
             Ok(engine) => engine,
             Err(error) => {
@@ -266,7 +267,7 @@ impl Prepared {
         self.refuse_lost_commits().await?;
         let disk = &self.env.disk;
         disk.create_dir_all(META_DIR).await.map_err(|error| StartError::disk(&self.data_dir, &error))?;
-        let path = self.host_path(META_FILE)?;
+        let path = store::host_path(&self.env, &self.data_dir, META_FILE)?;
         let log = SqliteLog::open(&self.env, path)
             .await
             .map_err(|error| StartError::log(&self.data_dir, &error))?;
@@ -274,35 +275,6 @@ impl Prepared {
         let log: Arc<dyn LogStore> = Arc::new(log);
         let opened = MetaLog::open(self.env.clone(), log, MetaLogConfig::default()).await;
         opened.map_err(|error| StartError::open(&self.data_dir, &error))
-    }
-
-    async fn store(&self) -> Result<Arc<dyn Store>, StartError> {
-        let path = self.host_path(OBJECTS_DIR)?;
-        let store = LocalStore::open(&path).map_err(|error| StartError::disk(&self.data_dir, &error))?;
-        let removed = store.remove_leftovers().await.map_err(|error| StartError::Unusable {
-            data_dir: self.data_dir.clone(),
-            detail: error.to_string(),
-        })?;
-        if removed > 0 {
-            tracing::info!(files = removed, "removed what interrupted writes left in the object store");
-        }
-        Ok(Arc::new(store))
-    }
-
-    /// Where a path of the data directory is on this machine.
-    fn host_path(&self, path: &str) -> Result<PathBuf, StartError> {
-        match Disk::place(&*self.env.disk, path) {
-            Place::Host(path) => Ok(path),
-            _ => Err(StartError::Unusable {
-                data_dir: self.data_dir.clone(),
-                detail: "it is not a directory of this machine".to_owned(),
-            }),
-        }
-    }
-
-    /// What messages call the object store.
-    fn store_name(&self) -> String {
-        format!("{}/{OBJECTS_DIR}", self.data_dir)
     }
 
     /// Where others reach this node.

@@ -19,8 +19,11 @@ mod parameters;
 mod positions;
 mod producers;
 mod records;
+mod remote_store;
 mod restart;
 mod retention;
+#[path = "../../../store/tests/it/s3.rs"]
+mod s3;
 mod slow_clients;
 mod stop;
 mod support;
