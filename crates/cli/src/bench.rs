@@ -17,6 +17,7 @@ mod read;
 mod report;
 mod size;
 mod sse;
+mod store;
 mod streams;
 mod suite;
 mod tail;
@@ -35,19 +36,25 @@ pub fn run(endpoint: &str, json: bool, args: &BenchArgs) -> Result<(), Failure> 
     let _ = kelda_env::raise_open_files_limit();
     let runtime = kelda_server::runtime();
     let runtime = runtime.map_err(|error| Failure::local(format!("no event loop: {error}")))?;
-    let report = runtime.block_on(measure(endpoint, &args.workload));
+    let report = runtime.block_on(measure(endpoint, args));
     runtime.shutdown_background();
     output::give_out(&report?, json, args)
 }
 
-async fn measure(endpoint: &str, workload: &Workload) -> Result<Report, Failure> {
+async fn measure(endpoint: &str, args: &BenchArgs) -> Result<Report, Failure> {
+    let admin = args.admin.as_deref();
+    let before = match admin {
+        Some(admin) => Some(store::Counters::read(admin).await?),
+        None => None,
+    };
     let world = World::new();
-    match workload {
+    let report = match &args.workload {
         Workload::Append(args) => append::run(&world, endpoint, args).await,
         Workload::Read(args) => read::run(&world, endpoint, args).await,
         Workload::Tail(args) => tail::run(&world, endpoint, args).await,
         Workload::Fanout(args) => fanout::run(&world, endpoint, args).await,
         Workload::Limits(args) => limits::run(&world, args).await,
         Workload::Suite(args) => suite::run(&world, endpoint, args).await,
-    }
+    };
+    store::added(report?, admin, before).await
 }

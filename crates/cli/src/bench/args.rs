@@ -23,6 +23,9 @@ pub struct BenchArgs {
     /// Draw the result; the name has to end in .svg or .html
     #[arg(long, global = true, value_name = "FILE", value_parser = chart_file)]
     pub chart: Option<PathBuf>,
+    /// Count the requests to the object store of the node whose admin listener is there, as in http://127.0.0.1:9437
+    #[arg(long, global = true, value_name = "URL")]
+    pub admin: Option<String>,
 }
 
 /// What is measured.

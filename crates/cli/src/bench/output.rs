@@ -88,7 +88,17 @@ pub fn tables(report: &Report) -> Vec<(&'static str, Vec<Vec<String>>)> {
         let verdict = if ratio.met { "met" } else { "missed" };
         vec![ratio.name.clone(), number(ratio.value), ratio.goal(), verdict.to_owned()]
     }));
-    vec![("Throughput", counts), ("Latency in ms", latencies), ("Ratios", ratios)]
+    let mut store = vec![heads(&["", "requests", "per million records"])];
+    for (kind, count) in report.store.iter().flat_map(|used| &used.requests) {
+        let used = report.store.as_ref().and_then(|used| used.per_million_records.get(kind));
+        store.push(vec![kind.clone(), count.to_string(), used.map_or("-".to_owned(), |used| number(*used))]);
+    }
+    vec![
+        ("Throughput", counts),
+        ("Latency in ms", latencies),
+        ("Ratios", ratios),
+        ("Requests to the object store", store),
+    ]
 }
 
 fn count_row(measured: &Measurement) -> Vec<String> {

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::latency::{Latencies, Latency};
 use super::load::Tally;
 use super::ratio::Ratio;
+use super::store::StoreUse;
 use super::world::World;
 
 /// Version of the JSON; a field that goes or changes its meaning raises it.
@@ -28,6 +29,9 @@ pub struct Report {
     pub parameters: Value,
     pub measurements: Vec<Measurement>,
     pub ratios: Vec<Ratio>,
+    /// Absent where no admin address was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreUse>,
 }
 
 impl Report {
@@ -43,6 +47,7 @@ impl Report {
             parameters,
             measurements: Vec::new(),
             ratios: Vec::new(),
+            store: None,
         }
     }
 

@@ -230,3 +230,24 @@ fn an_interrupt_deletes_the_streams() {
     assert_eq!(running.wait().unwrap().signal(), Some(2), "it dies of the signal");
     assert_eq!(bench.streams(), "");
 }
+
+#[test]
+fn requests_to_the_store_are_counted_where_an_admin_address_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = Node::with(&directory.path().join("data"), &["--admin-listen=127.0.0.1:0"]);
+    let bench = Bench { directory, node };
+    let admin = bench.node.admin();
+    let args =
+        ["append", "--batch", "512", "--bytes", "96MiB", "--warm-up", "0s", "--keep", "--admin", admin];
+    let report = bench.run(&args);
+    let adopted = report["store"]["requests"]["adopt"].as_u64().unwrap();
+    let records = only(&report)["records"].as_u64().unwrap();
+    let wanted = adopted as f64 * 1e6 / records as f64;
+    assert!(adopted > 0 && (report["store"]["per_million_records"]["adopt"] == wanted), "{report}");
+    let quiet = bench.run(&["append", "--records", "1", "--warm-up", "0s"]);
+    assert!(quiet.get("store").is_none(), "{quiet}");
+    let endpoint = bench.node.endpoint();
+    let wrong =
+        bench.node.command(&["bench", "append", "--records", "1", "--admin", &endpoint]).output().unwrap();
+    assert!(!wrong.status.success() && stderr(&wrong).contains("metrics"), "{wrong:?}");
+}
