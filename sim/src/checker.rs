@@ -16,11 +16,23 @@ pub struct Final {
     pub bodies: Vec<String>,
     /// Whether it is sealed.
     pub sealed: bool,
+    /// Where it left another stream, if it is a fork.
+    pub parent: Option<(StreamId, Offset)>,
+    /// Bytes that retention leaves of it at least, if it is bounded.
+    pub max_bytes: Option<u64>,
 }
+
+/// Bytes that a stored record has besides its body, at most.
+const RECORD_OVERHEAD: u64 = 400;
 
 impl Final {
     fn tail(&self) -> Offset {
         self.start.plus(self.bodies.len() as u64)
+    }
+
+    /// The bytes it may have as they are stored, at most.
+    fn bytes(&self) -> u64 {
+        self.bodies.iter().map(|body| body.len() as u64 + RECORD_OVERHEAD).sum()
     }
 
     fn at(&self, offset: Offset) -> Option<&str> {
@@ -42,6 +54,7 @@ pub fn check(facts: &Facts, streams: &BTreeMap<StreamId, Final>) -> Vec<String> 
         }
     }
     for (stream, stored) in streams {
+        inherited(facts, *stream, stored, &mut broken);
         contents(facts, *stream, stored, &mut broken);
         order(facts, *stream, &mut broken);
         tails(facts, *stream, &mut broken);
@@ -77,6 +90,27 @@ fn acknowledged(
     }
 }
 
+/// A fork holds what was acknowledged into its parent, or read from it, before it left.
+fn inherited(facts: &Facts, stream: StreamId, stored: &Final, broken: &mut Vec<String>) {
+    let Some((parent, until)) = stored.parent else { return };
+    let appended = facts.appends.iter().filter(|append| append.stream == parent);
+    let records = appended.flat_map(|append| (append.first.0..).zip(&append.bodies));
+    for (offset, body) in records.filter(|(offset, _)| *offset < until.0) {
+        same(stored, stream, Offset(offset), body, "was acknowledged before the fork", broken);
+    }
+    for ((_, offset), body) in facts.seen.iter().filter(|((of, at), _)| *of == parent && *at < until) {
+        same(stored, stream, *offset, body, "was read before the fork", broken);
+    }
+}
+
+/// Whether a stream may begin where it does: it, or what it was forked from, was trimmed to there, or retention left enough.
+fn may_start(facts: &Facts, stream: StreamId, stored: &Final) -> bool {
+    let trimmed = |stream: StreamId| facts.trims.get(&stream).copied().unwrap_or_default();
+    let inherited = stored.parent.map_or(Offset::ZERO, |(parent, _)| trimmed(parent));
+    stored.start <= trimmed(stream).max(inherited)
+        || stored.max_bytes.is_some_and(|bound| stored.bytes() >= bound)
+}
+
 fn same(stored: &Final, stream: StreamId, offset: Offset, body: &str, what: &str, broken: &mut Vec<String>) {
     if offset >= stored.start && stored.at(offset) != Some(body) {
         let found = stored.at(offset);
@@ -86,7 +120,7 @@ fn same(stored: &Final, stream: StreamId, offset: Offset, body: &str, what: &str
 
 /// Everything stored was sent, once, whole batches, and nothing that was refused.
 fn contents(facts: &Facts, stream: StreamId, stored: &Final, broken: &mut Vec<String>) {
-    if stored.start > facts.trims.get(&stream).copied().unwrap_or_default() {
+    if !may_start(facts, stream, stored) {
         broken.push(format!("stream {stream} starts at {} and was not trimmed to there", stored.start));
     }
     if let Some((tail, _)) = facts.seals.get(&stream)
@@ -111,7 +145,11 @@ fn contents(facts: &Facts, stream: StreamId, stored: &Final, broken: &mut Vec<St
             broken.push(format!("stream {stream} holds {body:?} twice"));
         }
         let follows = index.checked_sub(1).and_then(|before| stored.bodies.get(before));
-        if !whole(body, follows, stored.bodies.get(index + 1), index == 0) {
+        let next = stored.bodies.get(index + 1);
+        // A fork may leave in the middle of a batch.
+        let left = stored.parent.is_some_and(|(_, at)| stored.start.plus(index as u64 + 1) == at)
+            || stored.parent.is_some_and(|(_, at)| stored.start.plus(index as u64) == at);
+        if !left && !whole(body, follows, next, index == 0) {
             broken.push(format!("stream {stream} holds a part of a batch: {body:?} after {follows:?}"));
         }
     }

@@ -61,6 +61,8 @@ pub struct Facts {
     pub deleted: BTreeMap<StreamId, Moment>,
     /// Streams that somebody tried to delete.
     pub delete_tried: Vec<StreamId>,
+    /// Forks that were made.
+    pub forks: Vec<StreamId>,
     /// Contradictions that were found at once.
     pub violations: Vec<String>,
     /// The last moment given out.

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kelda_engine::{Engine, EngineConfig, Identity, StartError};
+use kelda_engine::{Engine, EngineConfig, Identity, MaintenanceConfig, StartError};
 use kelda_env::sim::{Sim, SimNode, SimStore};
 use kelda_env::{Env, watch};
 use kelda_format::NodeId;
@@ -50,6 +50,18 @@ fn config() -> EngineConfig {
         uncommitted_bytes: 256 << 10,
         cache_tail_bytes: 64 << 10,
         space_wait: Duration::from_secs(1),
+        maintenance: MaintenanceConfig {
+            retention_interval: Duration::from_millis(500),
+            garbage_interval: Duration::from_millis(400),
+            destroy_grace: Duration::from_millis(500),
+            reservation_age: Duration::from_secs(4),
+            orphan_age: Duration::from_secs(60),
+            sweep_delay: Duration::from_secs(1),
+            sweep_interval: Duration::from_secs(5),
+            compact_interval: Duration::from_millis(300),
+            compact_memory: 64 << 10,
+            ..MaintenanceConfig::default()
+        },
         ..EngineConfig::default()
     }
 }

@@ -43,6 +43,14 @@ impl Engine {
         self.inner.current.load_full().trim(stream, before).await
     }
 
+    /// Has everything before an offset committed, as a fork there needs it (P14).
+    ///
+    /// # Errors
+    /// See [`EndError`]; `PastTail` when the position lies past the durable tail.
+    pub async fn commit_through(&self, stream: StreamId, offset: Offset) -> Result<(), EndError> {
+        self.inner.current.load_full().commit_through(stream, offset).await
+    }
+
     /// Deletes a stream and the name it lives under.
     ///
     /// # Errors
@@ -194,21 +202,37 @@ impl Running {
         Err(EndError::OutcomeUnknown)
     }
 
+    async fn commit_through(&self, id: StreamId, offset: Offset) -> Result<(), EndError> {
+        let turn = self.turn(id).await?;
+        self.committed_to(id, turn.stream().as_deref(), offset).await.map(drop)
+    }
+
+    /// How this session stands to a stream when everything before `offset` is committed.
+    async fn committed_to(
+        &self,
+        id: StreamId,
+        stream: Option<&OpenStream>,
+        offset: Offset,
+    ) -> Result<Holding, EndError> {
+        let holding = self.holding(id)?;
+        if offset <= holding.row.end {
+            return Ok(holding);
+        }
+        // P5: beyond the committed end only the owner knows what is there. It commits first.
+        let tail = stream.map_or(holding.row.end, OpenStream::tail);
+        if offset > tail {
+            return Err(EndError::PastTail { tail });
+        }
+        if !self.flush().await {
+            return Err(EndError::Unavailable("the session ended".to_owned()));
+        }
+        self.holding(id)
+    }
+
     pub(crate) async fn trim(&self, id: StreamId, before: Offset) -> Result<Offset, EndError> {
         let turn = self.turn(id).await?;
         let stream = turn.stream();
-        let mut holding = self.holding(id)?;
-        if before > holding.row.end {
-            // P5: beyond the committed end only the owner knows what is there. It commits first.
-            let tail = stream.as_ref().map_or(holding.row.end, |stream| stream.tail());
-            if before > tail {
-                return Err(EndError::PastTail { tail });
-            }
-            if !self.flush().await {
-                return Err(EndError::Unavailable("the session ended".to_owned()));
-            }
-            holding = self.holding(id)?;
-        }
+        let holding = self.committed_to(id, stream.as_deref(), before).await?;
         if before > holding.row.start {
             let epoch = holding.held.map_or(holding.row.epoch, |(_, epoch)| Some(epoch));
             let session = holding.held.map(|(session, _)| session);

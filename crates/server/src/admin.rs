@@ -13,11 +13,12 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Response, StatusCode, Uri, header};
 use axum::routing::{get, post};
+use kelda_engine::DamagedRange;
 use kelda_env::Env;
 use kelda_env::layers::StoreCounts;
 use kelda_meta::Meta;
 use kelda_metalog::{MetaLog, Plane};
-use kelda_service::{Health, Problem, Service};
+use kelda_service::{Health, MaintenanceReport, Problem, Service};
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 
@@ -108,13 +109,36 @@ impl Admin {
         if let Some(error) = health.snapshot_error {
             said["snapshot_error"] = json!(error);
         }
-        if let Some(fault) = service.clock_fault() {
-            let waits = "expiry, retention and the collection of garbage wait until it is right";
-            said["clock"] = json!(format!("{fault}: {waits}"));
-        }
+        maintenance(&service.maintenance(), &mut said);
         (ready, said)
     }
 }
+
+/// What of the maintenance is not as it should be; nothing otherwise. None of it keeps a node from serving.
+fn maintenance(report: &MaintenanceReport, said: &mut Json) {
+    if let Some(fault) = report.clock {
+        let waits = "expiry, retention and the collection of garbage wait until it is right";
+        said["clock"] = json!(format!("{fault}: {waits}"));
+    }
+    if let Some((objects, first)) = &report.undeleted {
+        said["undeleted"] = json!({"objects": objects, "first": first});
+    }
+    if !report.damaged.is_empty() {
+        let range = |it: &DamagedRange| {
+            json!({
+                "object": it.object,
+                "stream": it.stream.to_string(),
+                "from": it.base.to_string(),
+                "until": it.end.to_string(),
+                "detail": it.detail,
+            })
+        };
+        said["damage"] = report.damaged.iter().take(DAMAGE_SHOWN).map(range).collect();
+    }
+}
+
+/// Ranges of damage that are shown; the log has all.
+const DAMAGE_SHOWN: usize = 20;
 
 /// What the engine's health means. A full disk is no reason to send readers elsewhere.
 fn engine(health: &Health) -> (bool, Json) {

@@ -1,6 +1,6 @@
 //! Named streams as every front end of Kelda calls them.
 //!
-//! Owns what a name means: create, append, seal, read, wait, list, trim, delete, expiry. Guarantees one answer
+//! Owns what a name means: create, fork, append, seal, read, wait, list, trim, delete, expiry. Guarantees one answer
 //! to one question whichever front end asks: errors are values per operation, and [`Problem`] is the one table
 //! of codes behind them. Never knows HTTP or AMQP, never stores anything itself, and no map in it grows with
 //! requests for names that do not exist.
@@ -13,6 +13,7 @@ mod create;
 mod delete;
 mod expiry;
 mod flight;
+mod fork;
 mod head;
 mod info;
 mod initialise;
@@ -37,6 +38,7 @@ pub use caller::{Caller, Denied, Operation, authorise};
 pub use content::{Content, ContentError};
 pub use create::{CreateError, CreateRequest, Created};
 pub use delete::DeleteError;
+pub use fork::ForkError;
 pub use head::HeadError;
 pub use info::StreamInfo;
 pub use list::{ListError, ListRequest, Listing, MAX_LIST};
@@ -51,5 +53,5 @@ pub use stream_config::{ConfigError, Difference, StreamConfig};
 pub use trim::TrimError;
 pub use update::{Patch, RetentionPatch, UpdateError};
 
-pub use kelda_engine::{Chunk, Health, ReadLimit, Wait};
+pub use kelda_engine::{Chunk, Health, MaintenanceReport, ReadLimit, Wait};
 pub use kelda_format::rows::{Expiry, ProducerId, Retention, StreamKind};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kelda_engine::{ClockFault, Engine, Health};
+use kelda_engine::{ClockFault, Engine, Health, MaintenanceReport};
 use kelda_env::{Env, TaskHandle};
 use kelda_format::Timestamp;
 use kelda_meta::Meta;
@@ -108,6 +108,12 @@ impl Service {
             creations: self.inner.flights.users(),
             leftovers: self.inner.leftovers.len(),
         }
+    }
+
+    /// What an operator should know of the maintenance of this node.
+    #[must_use]
+    pub fn maintenance(&self) -> MaintenanceReport {
+        self.inner.engine.maintenance()
     }
 
     /// What is wrong with the wall clock, if anything is: streams are not expired, limits not applied and garbage not

@@ -2,7 +2,7 @@
 
 use kelda_env::Random as _;
 use kelda_format::Offset;
-use kelda_service::{AppendRequest, Caller, Content, CreateRequest, Service, StreamInfo};
+use kelda_service::{AppendRequest, Caller, Content, CreateRequest, ForkError, Service, StreamInfo};
 
 use super::{Client, STREAMS, content, create, creation, parse};
 use crate::history::{Append, Tail};
@@ -10,10 +10,12 @@ use crate::history::{Append, Tail};
 /// Does so many things.
 pub async fn administer(client: Client, actions: u64) {
     for number in 0..actions {
-        match client.world.sim.random().below(12) {
+        match client.world.sim.random().below(15) {
             0 => delete(&client).await,
             1 | 2 => trim(&client).await,
             3 if number > actions / 2 => seal(&client).await,
+            6 | 7 => fork(&client, number).await,
+            8 => delete_fork(&client, number).await,
             4 | 5 => create_with_content(&client, number).await,
             _ => drop(head(&client, client.world.sim.random().pick::<&str>(&STREAMS)).await),
         }
@@ -53,6 +55,43 @@ async fn delete(client: &Client) {
             return;
         }
         client.retry().await;
+    }
+}
+
+/// Forks one of the streams that may be forked, somewhere.
+async fn fork(client: &Client, number: u64) {
+    let random = client.world.sim.random();
+    let source = *random.pick::<&str>(&[STREAMS[0], STREAMS[1], STREAMS[3]]);
+    let Some(info) = head(client, source).await else { return };
+    let offset = Offset(info.start.0 + random.below(info.next.since(info.start) + 1));
+    let (source, name) = (parse(source), parse(&format!("sim/fork-{number}")));
+    for _ in 0..20 {
+        let (source, name) = (source.clone(), name.clone());
+        let call = |service: Service| async move {
+            service.fork(&Caller::anonymous(), &source, offset, &name).await
+        };
+        match client.world.call(call).await {
+            Some(Ok(made)) => return client.history.note(|facts| facts.forks.push(made.info.stream)),
+            Some(Err(ForkError::Node(_))) | None => client.retry().await,
+            Some(Err(_)) => return,
+        }
+    }
+}
+
+/// Deletes a fork made before, if it is there.
+async fn delete_fork(client: &Client, number: u64) {
+    let name = format!("sim/fork-{}", client.world.sim.random().below(number + 1));
+    let Some(info) = head(client, &name).await else { return };
+    client.history.note(|facts| facts.delete_tried.push(info.stream));
+    let name = parse(&name);
+    let call = |service: Service| async move {
+        service.delete(&Caller::anonymous(), &name, Some(info.stream)).await
+    };
+    if let Some(Ok(deleted)) = client.world.call(call).await {
+        let now = client.history.now();
+        client.history.note(|facts| {
+            facts.deleted.insert(deleted, now);
+        });
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use kelda_env::Random as _;
 use kelda_format::{Batch, Record, StreamName};
-use kelda_service::{Caller, Content, CreateRequest, Expiry, StreamConfig};
+use kelda_service::{Caller, Content, CreateRequest, Expiry, Retention, StreamConfig};
 
 use crate::history::History;
 use crate::world::World;
@@ -32,8 +32,12 @@ pub struct Client {
     pub name: String,
 }
 
-/// The streams of a run; the first may be deleted and made anew, the second trimmed, the third sealed.
-pub const STREAMS: [&str; 4] = ["sim/deleted", "sim/trimmed", "sim/sealed", "sim/plain"];
+/// The streams of a run; the first may be deleted and made anew, the second trimmed, the third sealed; the last is bounded.
+pub const STREAMS: [&str; 5] = ["sim/deleted", "sim/trimmed", "sim/sealed", "sim/plain", "sim/bounded"];
+
+/// What bounds the last stream.
+const BOUND: Retention =
+    Retention { max_age_ms: None, max_bytes: Some(40 << 10), segment_bytes: Some(10 << 10) };
 
 /// Pause after an answer that says "not now".
 const RETRY: Duration = Duration::from_millis(40);
@@ -81,6 +85,7 @@ fn creation(name: &StreamName) -> CreateRequest {
     let config = StreamConfig {
         content_type: Some("text/plain".to_owned()),
         expiry: Some(Expiry::Never),
+        retention: if name.as_str() == STREAMS[4] { BOUND } else { Retention::default() },
         ..StreamConfig::default()
     };
     CreateRequest { config, ..CreateRequest::new(name.clone()) }

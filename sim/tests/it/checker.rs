@@ -24,7 +24,7 @@ fn good() -> (Facts, BTreeMap<StreamId, Final>) {
         tails: vec![Tail { stream: STREAM, invoked: 5, answered: 6, tail: Offset(2) }],
         ..Facts::default()
     };
-    let stored = Final { start: Offset(0), bodies: vec![body("a"), body("b")], sealed: false };
+    let stored = Final { start: Offset(0), bodies: vec![body("a"), body("b")], ..Final::default() };
     (facts, BTreeMap::from([(STREAM, stored)]))
 }
 
@@ -98,6 +98,27 @@ fn a_trim_nobody_asked_for_is_seen() {
         stored.bodies.remove(0);
     });
     assert!(found.contains("was not trimmed to there"), "{found}");
+}
+
+#[test]
+fn retention_that_left_too_little_is_seen() {
+    let start_late = |stored: &mut Final, bound: u64| {
+        stored.start = Offset(1);
+        stored.bodies.remove(0);
+        stored.max_bytes = Some(bound);
+    };
+    assert_eq!(broken(|_, stored| start_late(stored, 100)), "");
+    assert!(broken(|_, stored| start_late(stored, 1000)).contains("was not trimmed to there"));
+}
+
+#[test]
+fn a_fork_that_lost_what_its_source_had_is_seen() {
+    let (facts, mut streams) = good();
+    let whole = Final { parent: Some((STREAM, Offset(2))), ..streams[&STREAM].clone() };
+    streams.insert(StreamId(8), whole.clone());
+    assert_eq!(check(&facts, &streams).join("\n"), "");
+    streams.insert(StreamId(8), Final { bodies: vec![body("a")], ..whole });
+    assert!(check(&facts, &streams).join("\n").contains("was acknowledged before the fork"));
 }
 
 #[test]

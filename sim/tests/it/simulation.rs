@@ -13,15 +13,19 @@ fn number(variable: &str, default: u64) -> u64 {
 fn every_seed_keeps_every_promise() {
     let first = number("KELDA_SIM_FIRST", 1);
     let seeds = number("KELDA_SIM_SEEDS", SEEDS);
-    let (mut acknowledged, mut seen) = (0, 0);
+    let (mut acknowledged, mut seen, mut given_up, mut merged, mut forks) = (0, 0, 0, 0, 0);
     for seed in first..first + seeds {
         let report = run(seed);
         assert!(report.broken.is_empty(), "seed {seed}:\n{}", report.broken.join("\n"));
         acknowledged += report.acknowledged as u64;
         seen += report.seen as u64;
+        given_up += report.given_up as u64;
+        merged += report.merged as u64;
+        forks += report.forks as u64;
     }
     assert!(acknowledged > 50 * seeds, "the load was real: {acknowledged} appends acknowledged");
     assert!(seen > 50 * seeds, "the readers read: {seen} records");
+    assert!(given_up > seeds / 4 && merged > seeds && forks > seeds, "{given_up}, {merged}, {forks}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::store::Opened;
 const MAX_CLOCK_OFFSET_MS: u64 = 10_000;
 
 /// Claims a store for `cluster`, or finds that it has it. `in_use` says that the metadata names objects, which a store
-/// without a marker cannot hold. A store of the network is probed.
+/// without a marker cannot hold. A store of the network is probed; returns by how many milliseconds its clock is ahead then.
 ///
 /// # Errors
 /// The store belongs to another cluster or to none though the metadata names objects, its marker does not read, or it does
@@ -27,7 +27,7 @@ pub(super) async fn claim(
     cluster: ClusterId,
     in_use: bool,
     data_dir: &str,
-) -> Result<(), StartError> {
+) -> Result<Option<i64>, StartError> {
     let claim = Claim { opened, cluster, data_dir };
     let marked = match opened.store.get(MARKER_KEY).await {
         Ok(found) => {
@@ -38,14 +38,15 @@ pub(super) async fn claim(
         Err(StoreError::NotFound { .. }) => false,
         Err(error) => return Err(claim.unusable(&error)),
     };
-    if opened.is_remote {
-        claim.probe(env).await?;
+    let clock_ahead = match opened.is_remote {
+        true => Some(claim.probe(env).await?),
+        false => None,
+    };
+    // Nothing is written to one that is marked, so that a local store without space can still be read.
+    if !marked {
+        claim.mark().await?;
     }
-    match marked {
-        // Nothing is written then, so that a local store without space can still be read.
-        true => Ok(()),
-        false => claim.mark().await,
-    }
+    Ok(clock_ahead)
 }
 
 struct Claim<'a> {
@@ -55,7 +56,7 @@ struct Claim<'a> {
 }
 
 impl Claim<'_> {
-    async fn probe(&self, env: &Env) -> Result<(), StartError> {
+    async fn probe(&self, env: &Env) -> Result<i64, StartError> {
         let prefix = format!("{}/", self.cluster);
         let probed = probe(&*self.opened.store, &*env.clock, &*env.random, &prefix).await;
         let probed = match probed {
@@ -77,7 +78,7 @@ impl Claim<'_> {
                 "the clock of the object store and that of this machine differ; check the time of this machine"
             );
         }
-        Ok(())
+        Ok(probed.clock_ahead_ms)
     }
 
     async fn mark(&self) -> Result<(), StartError> {

@@ -162,7 +162,7 @@ impl Prepared {
         let cluster = metalog.cluster();
         let opened = store::open(&self.env, &self.settings, &self.data_dir).await?;
         let in_use = metalog.view().objects().next().is_some();
-        marker::claim(&opened, &self.env, cluster, in_use, &self.data_dir).await?;
+        let clock_ahead = marker::claim(&opened, &self.env, cluster, in_use, &self.data_dir).await?;
         self.admin.count(opened.counts);
         self.phase.set(Phase::Recovering);
         let meta: Arc<dyn Meta> = Arc::new(metalog.clone());
@@ -170,6 +170,7 @@ impl Prepared {
         let mut config = self.engine.clone();
         config.maintenance.retention_interval = self.settings.retention_interval;
         config.maintenance.min_free = self.settings.min_free;
+        config.ahead_of_store_ms = clock_ahead.map(i64::saturating_neg);
         let place = backup::Place::opened(opened.name, Arc::clone(&opened.store));
         let engine = Engine::start(self.env.clone(), Arc::clone(&meta), opened.store, config, identity).await;
         let engine = match engine {
