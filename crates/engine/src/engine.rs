@@ -69,10 +69,24 @@ impl Engine {
         config: EngineConfig,
         identity: Identity,
     ) -> Result<Engine, StartError> {
+        Engine::start_shown(env, meta, store, config, identity, Arc::default()).await
+    }
+
+    /// As [`Engine::start`], with a cell in which the engine's health can be seen while it starts.
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub async fn start_shown(
+        env: Env,
+        meta: Arc<dyn Meta>,
+        store: Arc<dyn Store>,
+        config: EngineConfig,
+        identity: Identity,
+        health: Arc<HealthCell>,
+    ) -> Result<Engine, StartError> {
         let config = config.consistent();
         let objects =
             ObjectReader::new(Arc::clone(&store), ObjectReaderConfig::within(config.object_cache_bytes));
-        let health = HealthCell::new(Health::Recovering { segments_left: 0, bytes_left: 0 });
         let waiters = Waiters::default();
         let upkeep = Upkeep::new(&env);
         if let Some(ahead_ms) = config.ahead_of_store_ms {

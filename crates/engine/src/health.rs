@@ -35,9 +35,9 @@ pub enum Health {
     },
 }
 
-/// The health of one engine, shared by its parts.
+/// The health of one engine, shared by its parts and whoever shows it.
 #[derive(Debug)]
-pub(crate) struct HealthCell {
+pub struct HealthCell {
     state: Mutex<Health>,
     /// The write-ahead log finds no space.
     wal_full: AtomicBool,
@@ -45,17 +45,21 @@ pub(crate) struct HealthCell {
     low_space: AtomicBool,
 }
 
-impl HealthCell {
-    pub(crate) fn new(health: Health) -> HealthCell {
+impl Default for HealthCell {
+    /// That of an engine which has not started.
+    fn default() -> HealthCell {
         HealthCell {
-            state: Mutex::new(health),
+            state: Mutex::new(Health::Recovering { segments_left: 0, bytes_left: 0 }),
             wal_full: AtomicBool::new(false),
             low_space: AtomicBool::new(false),
         }
     }
+}
 
+impl HealthCell {
     /// What there is to say; that space is wanting does not hide what is graver.
-    pub(crate) fn get(&self) -> Health {
+    #[must_use]
+    pub fn get(&self) -> Health {
         let state = self.state.lock().clone();
         let full = self.wal_full.load(Ordering::Relaxed) || self.low_space.load(Ordering::Relaxed);
         if state == Health::Ready && full { Health::DiskFull } else { state }

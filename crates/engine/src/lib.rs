@@ -39,7 +39,7 @@ mod wal;
 pub use config::{EngineConfig, Identity, MaintenanceConfig, MinFree};
 pub use engine::Engine;
 pub use error::{AppendError, EndError, OpenError, ReadError, ShutdownError, StartError};
-pub use health::Health;
+pub use health::{Health, HealthCell};
 pub use hold::CollectionHold;
 pub use kelda_format::rows::WalKind;
 pub use kelda_meta::producers::ProducerClaim;

@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) config: EngineConfig,
     pub(crate) identity: Identity,
-    pub(crate) health: HealthCell,
+    pub(crate) health: Arc<HealthCell>,
     pub(crate) objects: ObjectReader,
     pub(crate) waiters: Waiters,
     pub(crate) damage: DamageLog,

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use crate::engine::Running;
 use crate::error::{ShutdownError, StartError};
 use crate::propose::{Failure, propose};
-use crate::recovery;
+use crate::recovery::{self, Examined};
 use crate::retry::Backoff;
 use crate::session::{Session, Shared};
 use crate::stream::registry::Registry;
@@ -44,10 +44,10 @@ pub(crate) async fn start_session(shared: &Arc<Shared>) -> Result<Running, Start
             detail: format!("it is of cluster {found}, this node belongs to {}", shared.identity.cluster),
         });
     }
-    recovery::run::check(shared).await?;
+    let examined = recovery::run::check(shared).await?;
     let id = register(shared).await?;
     tracing::info!(session = %id, "session registered");
-    if let Err(error) = recover_all(shared, id).await {
+    if let Err(error) = recover_all(shared, id, examined).await {
         // A session that never held anything leaves nothing to recover, however often a start is tried.
         let _ = propose(shared, CloseSession { session: id, wal_start: 0 }).await;
         return Err(error);
@@ -59,7 +59,11 @@ pub(crate) async fn start_session(shared: &Arc<Shared>) -> Result<Running, Start
 }
 
 /// Recovers every ended session of this node, for the live session `by`, each by the kind of its log.
-async fn recover_all(shared: &Arc<Shared>, by: SessionId) -> Result<(), StartError> {
+async fn recover_all(
+    shared: &Arc<Shared>,
+    by: SessionId,
+    mut examined: Vec<Examined>,
+) -> Result<(), StartError> {
     let sessions: Vec<(SessionId, WalKind)> = {
         let view = shared.meta.view();
         let rows = view.sessions().filter(|row| row.id.node == by.node && row.state == SessionState::Fenced);
@@ -67,7 +71,7 @@ async fn recover_all(shared: &Arc<Shared>, by: SessionId) -> Result<(), StartErr
     };
     for (session, wal) in sessions {
         match wal {
-            WalKind::Local => recovery::run::recover(shared, session, by).await?,
+            WalKind::Local => recovery::run::recover(shared, session, by, &mut examined).await?,
             WalKind::Object => recovery::store::recover(shared, session, by, Some(&shared.health)).await?,
         }
     }

@@ -1,16 +1,15 @@
 //! The segments of the log of an ended session, in order: owns what has to be there (P6, P11), for recovery and for the
 //! check of a stopped node alike, so that both judge the same. Guarantees that one segment at a time is in memory. Never
-//! decides what is replayed, changes nothing but by [`Log::remove_unused`].
+//! decides what is replayed, never changes anything.
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use kelda_env::{Disk, OpenMode};
 use kelda_format::wal::SEGMENT_HEADER_BYTES;
 use kelda_format::{ClusterId, SessionId};
 use kelda_meta::State;
 
-use super::directory::{self, ignore_missing};
+use super::directory;
 use super::run::storage;
 use crate::error::StartError;
 use crate::wal::local::scan::{self, Expected, Scanned, Unreadable};
@@ -18,10 +17,8 @@ use crate::wal::local::segment;
 
 /// A segment that was read and judged.
 pub(crate) struct Found {
-    pub(crate) session: SessionId,
     pub(crate) number: u64,
     pub(crate) path: String,
-    pub(crate) bytes: Bytes,
     pub(crate) scanned: Scanned,
     /// Whether no later segment was begun.
     pub(crate) last: bool,
@@ -90,19 +87,14 @@ impl<'a> Log<'a> {
         })
     }
 
-    /// Segments that are not read yet.
-    pub(crate) fn left(&self) -> u64 {
-        (self.numbers.len() - self.at) as u64
-    }
-
-    /// Their bytes.
-    pub(crate) async fn bytes_left(&self) -> Result<u64, StartError> {
-        let mut bytes = 0;
-        for number in &self.numbers[self.at..] {
+    /// The bytes of each segment, in order.
+    pub(crate) async fn lens(&self) -> Result<Vec<u64>, StartError> {
+        let mut lens = Vec::with_capacity(self.numbers.len());
+        for number in &self.numbers {
             let path = segment::path(self.session, *number);
-            bytes += self.disk.len(&path).await.map_err(|error| storage(&error))?;
+            lens.push(self.disk.len(&path).await.map_err(|error| storage(&error))?);
         }
-        Ok(bytes)
+        Ok(lens)
     }
 
     /// Reads and judges the next segment.
@@ -128,17 +120,7 @@ impl<'a> Log<'a> {
         self.at += 1;
         self.group_before = Some(scanned.last_group);
         let last = expected.next_first_group.is_none();
-        Ok(Some(Found { session: self.session, number, path, bytes, scanned, last }))
-    }
-
-    /// Removes the segments behind the last one that was begun. They were prepared and never used, and their space may
-    /// be what is needed to rewrite the last one on a full device.
-    pub(crate) async fn remove_unused(&mut self) -> Result<(), StartError> {
-        for number in self.numbers.split_off(self.at) {
-            let path = segment::path(self.session, number);
-            ignore_missing(self.disk.remove(&path).await).map_err(|error| storage(&error))?;
-        }
-        Ok(())
+        Ok(Some(Found { number, path, scanned, last }))
     }
 
     fn expected(&self, number: u64) -> Expected {

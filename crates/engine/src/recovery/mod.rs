@@ -3,7 +3,10 @@
 //! readable before its object is committed.
 
 pub(crate) mod directory;
+mod examine;
 pub(crate) mod log;
 pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod store;
+
+pub(crate) use examine::Examined;

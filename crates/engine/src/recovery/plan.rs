@@ -46,14 +46,8 @@ impl Missing {
     }
 }
 
-/// Decides what of the entries of one segment of `session`'s WAL is replayed onto `view`, in which everything before
-/// the segment is committed.
-pub(crate) fn replay(view: &State, session: SessionId, entries: &[Placed]) -> Result<Replay, Missing> {
-    replay_after(view, &mut Ends::new(), session, entries)
-}
-
-/// As [`replay`], for a `view` to which the segments before are not committed: `ends` holds how far they reach, and then
-/// how far this one does.
+/// Decides what of the entries of one segment of `session`'s WAL is replayed onto `view`. `ends` holds how far the segments
+/// before it reach, which `view` does not have, and then how far this one does.
 pub(crate) fn replay_after(
     view: &State,
     ends: &mut Ends,

@@ -14,10 +14,8 @@ use kelda_format::object::ObjectSource;
 use kelda_format::rows::{SessionState, WalKind};
 
 use super::directory::{self, ignore_missing};
-use super::log::{Found, Log};
-use super::plan::{self, Replay};
+use super::examine::{Examined, Left, Segment, examine};
 use crate::error::StartError;
-use crate::health::Health;
 use crate::propose::{Failure, propose};
 use crate::session::Shared;
 use crate::upload::commit::{Committer, Unpublished};
@@ -25,8 +23,8 @@ use crate::upload::publish::{Finished, Publisher};
 use crate::wal::local::segment;
 
 /// Looks at everything that recovery will read, before anything is changed: whatever is damaged or foreign is
-/// reported here.
-pub(crate) async fn check(shared: &Shared) -> Result<(), StartError> {
+/// reported here. Returns what was found of each log, so that nothing has to be read again.
+pub(crate) async fn check(shared: &Shared) -> Result<Vec<Examined>, StartError> {
     directory::check(shared).await?;
     let sessions: Vec<(SessionId, u64)> = {
         let view = shared.meta.view();
@@ -34,39 +32,41 @@ pub(crate) async fn check(shared: &Shared) -> Result<(), StartError> {
         let rows = view.sessions().filter(|row| row.id.node == shared.identity.node && unended(row.state));
         rows.filter(|row| row.wal == WalKind::Local).map(|row| (row.id, row.wal_start)).collect()
     };
+    let mut examined = Vec::with_capacity(sessions.len());
     for (session, wal_start) in sessions {
-        let mut log = Log::open(&shared.env.disk, &shared.meta.view(), session, wal_start).await?;
-        while log.next().await?.is_some() {}
+        examined.push(examine(shared, session, wal_start).await?);
     }
-    Ok(())
+    Ok(examined)
 }
 
-/// Recovers the local log of an ended session of this node, for the live session `by`.
+/// Recovers the local log of an ended session of this node, for the live session `by`. `examined` is what the check found.
 pub(crate) async fn recover(
     shared: &Arc<Shared>,
     session: SessionId,
     by: SessionId,
+    examined: &mut Vec<Examined>,
 ) -> Result<(), StartError> {
     // P6: the session is fenced in this view, so the WAL start in it does not move but by this recovery.
-    let wal_start = wal_start(shared, session)?;
+    let start = wal_start(shared, session)?;
+    let at = examined.iter().position(|log| (log.session, log.wal_start) == (session, start));
+    let log = match at {
+        Some(at) => examined.swap_remove(at),
+        None => examine(shared, session, start).await?,
+    };
     let committer = Committer { shared: Arc::clone(shared), session: by, wal: session, until: None };
     let publisher = Publisher { committer };
-    let mut log = Log::open(&shared.env.disk, &shared.meta.view(), session, wal_start).await?;
-    tracing::info!(session = %session, segments = log.left(), wal_start, "recovering a write-ahead log");
-    let mut entries = 0;
-    loop {
-        shared
-            .health
-            .set(Health::Recovering { segments_left: log.left(), bytes_left: log.bytes_left().await? });
-        let Some(found) = log.next().await? else { break };
-        if found.last {
-            log.remove_unused().await?;
-        }
-        entries += found.scanned.entries.len();
-        commit(shared, &publisher, &found).await?;
-    }
-    if entries == 0 && log.holds_streams {
+    let mut left = Left::new(shared, session, log.segments.iter().map(|segment| segment.end));
+    tracing::info!(session = %session, segments = log.segments.len(), bytes = left.bytes, "committing a write-ahead log");
+    if log.entries() == 0 && log.holds_streams {
         tracing::warn!(session = %session, "the session held streams, but its write-ahead log has no entries");
+    }
+    for segment in &log.segments {
+        left.show();
+        if segment.last {
+            remove_unused(shared, session, &log.unused).await?;
+        }
+        commit(shared, &publisher, session, segment).await?;
+        left.done(segment.end);
     }
     let at = shared.now();
     let wal_start = self::wal_start(shared, session)?;
@@ -75,6 +75,16 @@ pub(crate) async fn recover(
     proposed(propose(shared, ExpireReservations { owner: Some(session), before: at, at }).await)?;
     directory::remove(shared, session).await.map_err(|error| storage(&error))?;
     tracing::info!(session = %session, "recovered");
+    Ok(())
+}
+
+/// Removes the segments behind the last one that was begun. They were prepared and never used, and their space may
+/// be what is needed to rewrite the last one on a full device.
+async fn remove_unused(shared: &Shared, session: SessionId, unused: &[u64]) -> Result<(), StartError> {
+    for number in unused {
+        let path = segment::path(session, *number);
+        ignore_missing(shared.env.disk.remove(&path).await).map_err(|error| storage(&error))?;
+    }
     Ok(())
 }
 
@@ -93,72 +103,68 @@ pub(crate) fn proposed<T>(result: Result<T, Failure>) -> Result<(), StartError> 
 }
 
 /// Commits what one segment holds, then removes the one before it.
-async fn commit(shared: &Arc<Shared>, publisher: &Publisher, found: &Found) -> Result<(), StartError> {
-    let Some(header) = found.scanned.header else {
+async fn commit(
+    shared: &Arc<Shared>,
+    publisher: &Publisher,
+    session: SessionId,
+    segment: &Segment,
+) -> Result<(), StartError> {
+    let Some(header) = segment.header else {
         // Prepared and never used; it goes with the directory.
         return Ok(());
     };
-    if found.scanned.torn_bytes > 0 {
+    if segment.torn_bytes > 0 {
         tracing::warn!(
-            file = found.path,
-            position = found.scanned.end,
-            bytes = found.scanned.torn_bytes,
+            file = segment.path,
+            position = segment.end,
+            bytes = segment.torn_bytes,
             "the end of the log was torn by a crash; these bytes were not known to be synced and are dropped"
         );
     }
-    let replay = plan::replay(&shared.meta.view(), publisher.committer.wal, &found.scanned.entries)
-        .map_err(|missing| missing.refusal(&found.path))?;
-    if replay.dropped_entries > 0 {
-        tracing::info!(
-            file = found.path,
-            entries = replay.dropped_entries,
-            "entries of streams that are gone"
-        );
+    if segment.replay.dropped_entries > 0 {
+        let entries = segment.replay.dropped_entries;
+        tracing::info!(file = segment.path, entries, "entries of streams that are gone");
     }
-    let index = replay.summary.index().clone().finish(ObjectSource::Segment(header.context));
-    let trailer = Bytes::from(index.encode_trailer(found.scanned.end));
-    let path = finish(shared, found, &trailer).await.map_err(|error| storage(&error))?;
-    let bytes = found.scanned.end + trailer.len() as u64;
-    publish(publisher, found, &path, bytes, &replay).await?;
+    let index = segment.replay.summary.index().clone().finish(ObjectSource::Segment(header.context));
+    let trailer = Bytes::from(index.encode_trailer(segment.end));
+    let path = finish(shared, session, segment, &trailer).await.map_err(|error| storage(&error))?;
+    let bytes = segment.end + trailer.len() as u64;
+    let finished = Finished { number: segment.number, path: &path, bytes, summary: &segment.replay.summary };
+    publisher.publish(&finished).await.map_err(unpublished)?;
     // The last committed segment stays until the session is recovered: it says that none is missing after it.
-    let mut obsolete: Vec<String> = (path != found.path).then_some(path).into_iter().collect();
-    obsolete.extend(found.number.checked_sub(1).map(|before| segment::path(found.session, before)));
+    let mut obsolete: Vec<String> = (path != segment.path).then_some(path).into_iter().collect();
+    obsolete.extend(segment.number.checked_sub(1).map(|before| segment::path(session, before)));
     for path in obsolete {
         ignore_missing(shared.env.disk.remove(&path).await).map_err(|error| storage(&error))?;
     }
     Ok(())
 }
 
-async fn publish(
-    publisher: &Publisher,
-    found: &Found,
-    path: &str,
-    bytes: u64,
-    replay: &Replay,
-) -> Result<(), StartError> {
-    let finished = Finished { number: found.number, path, bytes, summary: &replay.summary };
-    publisher.publish(&finished).await.map_err(unpublished)
-}
-
 /// Makes a segment an object file: entries, index, footer, synced. Returns its path.
 ///
 /// A segment after which another was begun was synced, and only gets its index. The last one is rewritten into a
 /// fresh file: it may hold pages that a failed sync left in memory only, and no sync of that file proves them.
-async fn finish(shared: &Shared, found: &Found, trailer: &Bytes) -> Result<String, DiskError> {
+async fn finish(
+    shared: &Shared,
+    session: SessionId,
+    segment: &Segment,
+    trailer: &Bytes,
+) -> Result<String, DiskError> {
     let disk = &shared.env.disk;
-    let end = found.scanned.end;
-    if !found.last {
-        match append_trailer(disk, &found.path, trailer, end).await {
-            Ok(()) => return Ok(found.path.clone()),
+    let end = segment.end;
+    if !segment.last {
+        match append_trailer(disk, &segment.path, trailer, end).await {
+            Ok(()) => return Ok(segment.path.clone()),
             // Never retried on the same file.
             Err(DiskError::SyncFailed { .. }) => {}
             Err(error) => return Err(error),
         }
     }
-    let path = segment::rewrite_path(found.session, found.number);
+    let path = segment::rewrite_path(session, segment.number);
     ignore_missing(disk.remove(&path).await)?;
     let file = disk.create(&path).await?;
-    let entries = found.bytes.slice(..usize::try_from(end).unwrap_or(usize::MAX).min(found.bytes.len()));
+    let bytes = disk.read(&segment.path).await?;
+    let entries = bytes.slice(..usize::try_from(end).unwrap_or(usize::MAX).min(bytes.len()));
     file.write_at(&[entries, trailer.clone()], 0).await?;
     file.sync_data().await?;
     Ok(path)

@@ -5,8 +5,9 @@
 use bytes::Bytes;
 use kelda_format::wal::{EntryContext, Grouping, Section, StreamSection, decode_entry, encode_entry};
 use kelda_format::{Batch, Block, Epoch, NodeId, Offset, SessionEpoch, SessionId, StreamId, Timestamp};
+use kelda_meta::State;
 
-use super::{Missing, replay};
+use super::{Ends, Missing, Replay, replay_after};
 use crate::held::{CLUSTER, state};
 use crate::wal::local::scan::Placed;
 
@@ -14,6 +15,10 @@ fn records(stream: StreamId, epoch: u64, base: u64) -> StreamSection {
     let batch = Batch::single(Bytes::from("x")).unwrap();
     let block = Block::place(&batch, stream, Offset(base), Timestamp(5));
     StreamSection { stream, epoch: Epoch(epoch), section: Section::Records(block) }
+}
+
+fn replay(state: &State, session: SessionId, entries: &[Placed]) -> Result<Replay, Missing> {
+    replay_after(state, &mut Ends::new(), session, entries)
 }
 
 /// An entry as recovery reads it.
