@@ -13,19 +13,42 @@ impl State {
     #[must_use]
     pub fn to_snapshot(&self) -> Bytes {
         let mut writer = SnapshotWriter::new(self.cluster, self.applied);
-        writer.push(&SnapshotRow::Cluster(self.numbers));
-        self.nodes.values().for_each(|row| writer.push(&SnapshotRow::Node((**row).clone())));
-        self.sessions.values().for_each(|row| writer.push(&SnapshotRow::Session((**row).clone())));
-        self.entries.values().for_each(|row| writer.push(&SnapshotRow::Entry((**row).clone())));
-        self.streams.values().for_each(|row| writer.push(&SnapshotRow::Stream((**row).clone())));
-        self.producers.values().for_each(|row| writer.push(&SnapshotRow::Producer((**row).clone())));
-        self.objects.values().for_each(|row| writer.push(&SnapshotRow::Object(*row)));
-        self.refs.values().for_each(|row| writer.push(&SnapshotRow::Ref(*row)));
-        self.reservations.values().for_each(|row| writer.push(&SnapshotRow::Reservation(*row)));
-        self.destroy.values().for_each(|row| writer.push(&SnapshotRow::Destroy(*row)));
-        self.transfers.values().for_each(|row| writer.push(&SnapshotRow::Transfer(*row)));
-        self.keys.values().for_each(|row| writer.push(&SnapshotRow::Key((**row).clone())));
+        self.snapshot_rows().for_each(|row| writer.push(&row));
         writer.finish()
+    }
+
+    /// Whether these are the bytes of a snapshot of this state. Compares row by row, and so takes no memory for another
+    /// state.
+    ///
+    /// # Errors
+    /// As [`State::from_snapshot`].
+    pub fn is_snapshot(&self, bytes: &[u8]) -> Result<bool, DecodeError> {
+        let mut reader = SnapshotReader::new(bytes)?;
+        if (reader.cluster(), reader.index()) != (self.cluster, self.applied) {
+            return Ok(false);
+        }
+        for row in self.snapshot_rows() {
+            if reader.next().transpose()? != Some(row) {
+                return Ok(false);
+            }
+        }
+        Ok(reader.next().transpose()?.is_none())
+    }
+
+    /// All rows in the order in which a snapshot has them.
+    fn snapshot_rows(&self) -> impl Iterator<Item = SnapshotRow> {
+        std::iter::once(SnapshotRow::Cluster(self.numbers))
+            .chain(self.nodes.values().map(|row| SnapshotRow::Node((**row).clone())))
+            .chain(self.sessions.values().map(|row| SnapshotRow::Session((**row).clone())))
+            .chain(self.entries.values().map(|row| SnapshotRow::Entry((**row).clone())))
+            .chain(self.streams.values().map(|row| SnapshotRow::Stream((**row).clone())))
+            .chain(self.producers.values().map(|row| SnapshotRow::Producer((**row).clone())))
+            .chain(self.objects.values().map(|row| SnapshotRow::Object(*row)))
+            .chain(self.refs.values().map(|row| SnapshotRow::Ref(*row)))
+            .chain(self.reservations.values().map(|row| SnapshotRow::Reservation(*row)))
+            .chain(self.destroy.values().map(|row| SnapshotRow::Destroy(*row)))
+            .chain(self.transfers.values().map(|row| SnapshotRow::Transfer(*row)))
+            .chain(self.keys.values().map(|row| SnapshotRow::Key((**row).clone())))
     }
 
     /// The state of a snapshot.

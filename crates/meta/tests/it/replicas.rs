@@ -102,6 +102,7 @@ impl Run {
             self.second = State::from_snapshot(&bytes).unwrap();
             assert_eq!(self.first, self.second);
             assert_eq!(self.second.to_snapshot(), bytes);
+            assert_eq!(self.first.is_snapshot(&bytes), Ok(true));
         }
         invariants::check(&self.second).unwrap();
         self.last = Some(entry);
@@ -145,4 +146,23 @@ proptest! {
             run.step(&mut tally);
         }
     }
+}
+
+#[test]
+fn the_snapshot_of_another_state_is_told_apart() {
+    let mut world = crate::world::World::new();
+    let one = world.node(1);
+    let stream = world.create("a");
+    world.open(stream, one);
+    world.append(stream, one, 3);
+    let state = &world.state;
+    let bytes = state.to_snapshot();
+    assert_eq!(state.is_snapshot(&bytes), Ok(true));
+    for name in ["0", "b"] {
+        let mut other = state.clone();
+        other.apply(&crate::world::creation(name).into()).unwrap();
+        assert_eq!(other.is_snapshot(&bytes), Ok(false), "a row more");
+        assert_eq!(state.is_snapshot(&other.to_snapshot()), Ok(false), "a row less");
+    }
+    assert!(state.is_snapshot(&bytes[..bytes.len() - 1]).is_err());
 }
