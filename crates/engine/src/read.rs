@@ -107,7 +107,8 @@ impl Running {
         }
         let Some(blocks) = state.cache.read(from, limit) else { return Ok(None) };
         let next = blocks.last().map_or(from, Block::end);
-        Ok(Some(Chunk { blocks, next, tail: state.durable, start, sealed: state.durable_sealed }))
+        let (tail, sealed) = (state.durable, state.durable_sealed);
+        Ok(Some(Chunk { blocks, next, tail, tail_known: true, start, sealed }))
     }
 }
 
@@ -115,11 +116,12 @@ impl Bounds {
     /// The answer to a read that got `blocks`.
     fn answer(&self, from: Offset, blocks: Vec<Block>) -> Result<Chunk, ReadError> {
         let next = blocks.last().map_or(from, Block::end);
-        // P19: whoever gets here would take it for the tail.
-        if next >= self.tail && !self.known {
+        // P19: whoever gets here without a record would take it for the tail.
+        if blocks.is_empty() && next >= self.tail && !self.known {
             return Err(tail_unknown());
         }
-        Ok(Chunk { blocks, next, tail: self.tail, start: self.start, sealed: self.sealed })
+        let Bounds { tail, known, start, sealed, .. } = *self;
+        Ok(Chunk { blocks, next, tail, tail_known: known, start, sealed })
     }
 
     /// The answer to a read at or past the committed end of a stream that has nothing else.

@@ -74,8 +74,10 @@ pub struct Chunk {
     pub blocks: Vec<Block>,
     /// Where the next read begins.
     pub next: Offset,
-    /// The durable tail when the read was answered.
+    /// The durable tail when the read was answered; the committed one when `tail_known` is false.
     pub tail: Offset,
+    /// False while another session, or one that ended and is not recovered, may have acknowledged more (P19).
+    pub tail_known: bool,
     /// The first offset held.
     pub start: Offset,
     /// Whether the stream is sealed, durably.

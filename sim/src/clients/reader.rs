@@ -83,8 +83,10 @@ fn took(client: &Client, id: StreamId, from: Offset, invoked: u64, chunk: &Chunk
         );
         client.history.note(|facts| facts.violations.push(text));
     }
-    let answered = client.history.now();
-    let tail = Tail { stream: id, invoked, answered, tail: chunk.tail };
-    client.history.note(|facts| facts.tails.push(tail));
+    if chunk.tail_known {
+        let answered = client.history.now();
+        let tail = Tail { stream: id, invoked, answered, tail: chunk.tail };
+        client.history.note(|facts| facts.tails.push(tail));
+    }
     next
 }

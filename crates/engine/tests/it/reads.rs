@@ -1,12 +1,14 @@
 //! Reads across objects, log cache and the durable tail.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use kelda_engine::{EngineConfig, ReadError, ReadLimit};
+use kelda_engine::{Engine, EngineConfig, ReadError, ReadLimit};
 use kelda_env::sim::{DiskFaults, FaultPlan, Sim};
-use kelda_format::{Block, Offset, StreamId};
+use kelda_format::rows::WalKind;
+use kelda_format::{Block, NodeId, Offset, StreamId};
 
-use crate::world::{World, body, request, small};
+use crate::world::{World, body, identity, open_meta, request, small};
 
 /// Nothing stays in the log cache once it is committed.
 fn uncached() -> EngineConfig {
@@ -267,4 +269,44 @@ fn the_tail_is_never_understated_while_an_ended_session_is_recovered() {
             assert!(answered > 0, "it comes back");
         });
     }
+}
+
+#[test]
+fn another_node_reads_what_is_committed_and_claims_no_more() {
+    Sim::run(9, |sim| async move {
+        let world = World::with(&sim, EngineConfig { wal: WalKind::Object, ..uncached() }).await;
+        let stream = world.create("a").await;
+        let mut all = fill(&world, stream, 0, 90_000).await;
+        world.engine.flush().await;
+        let committed = world.view().stream(stream).unwrap().end;
+        assert_eq!(committed, Offset(all.len() as u64));
+        all.extend(fill(&world, stream, all.len(), 5_000).await);
+        let node = sim.node("b");
+        let meta = Arc::new(open_meta(&node, &world.log).await);
+        let (store, config) = (Arc::new(world.store.clone()), world.config.clone());
+        let other = Engine::start(node.env(), meta, store, config, identity(NodeId(2))).await.unwrap();
+
+        let status = other.status(stream).unwrap();
+        assert_eq!((status.tail, status.tail_known, status.open), (committed, false, false));
+        let mut next = Offset::ZERO;
+        while next < committed {
+            let chunk = other.read(stream, next, limit(10_000, 1000)).await.unwrap();
+            let from = next.0 as usize;
+            assert_eq!(bodies(&chunk.blocks), all[from..chunk.next.0 as usize], "from {from}");
+            assert!(chunk.next > next && !chunk.tail_known, "P19");
+            next = chunk.next;
+        }
+        assert_eq!(next, committed);
+        for from in [committed, committed.plus(1)] {
+            let at_the_end = other.read(stream, from, limit(10_000, 1000)).await;
+            assert!(matches!(at_the_end, Err(ReadError::Unavailable(_))), "P19: {at_the_end:?}");
+        }
+        let last = world.engine.read(stream, Offset(committed.0 - 1), limit(1, 1)).await.unwrap();
+        let time = last.blocks[0].last_timestamp();
+        let (here, there) = (world.engine.find_time(stream, time).await, other.find_time(stream, time).await);
+        assert!(here.is_ok() && there == here, "{here:?}, {there:?}");
+        let later = other.find_time(stream, kelda_format::Timestamp(u64::MAX)).await;
+        assert!(matches!(later, Err(ReadError::Unavailable(_))), "P19: {later:?}");
+        assert_eq!(world.read_from(stream, committed).await, all[committed.0 as usize..]);
+    });
 }

@@ -19,7 +19,7 @@ use axum::http::{HeaderMap, Response, header, request};
 use kelda_format::block::Block;
 use kelda_format::ids::{Offset, StreamId};
 use kelda_format::name::StreamName;
-use kelda_service::{EndAt, Problem, ReadLimit, StartAt, StreamInfo, content_type};
+use kelda_service::{Chunk, EndAt, Problem, ReadLimit, StartAt, StreamInfo, content_type};
 
 use super::app::App;
 use super::budget::Hold;
@@ -107,6 +107,8 @@ struct Page {
     from: Offset,
     next: Offset,
     tail: Offset,
+    /// Whether nothing lies behind `tail`, as far as this node can say (P19).
+    tail_known: bool,
     sealed: bool,
     blocks: Vec<Block>,
     /// Whether the end asked for is reached.
@@ -125,7 +127,7 @@ impl Page {
     }
 
     fn up_to_date(&self) -> bool {
-        self.next >= self.tail
+        self.tail_known && self.next >= self.tail
     }
 
     /// Whether no record follows this page, ever.
@@ -147,8 +149,8 @@ impl Reading {
         let limit = ReadLimit { max_bytes, max_records, until };
         let chunk = app.service.read(&app.caller(), &self.name, self.stream, from, limit).await?;
         let ended = end.is_some_and(|end| end.fixed && chunk.next >= end.offset);
-        let (next, tail, sealed) = (chunk.next, chunk.tail, chunk.sealed);
-        let mut page = Page { from, next, tail, sealed, blocks: chunk.blocks, ended, hold: None };
+        let Chunk { blocks, next, tail, tail_known, sealed, .. } = chunk;
+        let mut page = Page { from, next, tail, tail_known, sealed, blocks, ended, hold: None };
         // One record may be larger than what was asked for.
         if let Some(more) = page.bytes().checked_sub(max_bytes).filter(|more| *more > 0) {
             hold.join(self.room(more).await?);
@@ -210,5 +212,6 @@ fn page_limits(query: &ReadQuery) -> (u64, u64) {
 /// A page without records at the tail, as it was when the reader arrived.
 fn empty_page(info: &StreamInfo, from: Offset) -> Page {
     let (blocks, hold, ended) = (Vec::new(), None, false);
-    Page { from, next: from, tail: info.next, sealed: info.sealed, blocks, ended, hold }
+    let (tail, tail_known, sealed) = (info.next, info.tail_known, info.sealed);
+    Page { from, next: from, tail, tail_known, sealed, blocks, ended, hold }
 }
