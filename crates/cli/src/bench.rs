@@ -12,6 +12,7 @@ mod live;
 mod load;
 mod output;
 mod payload;
+mod population;
 mod ratio;
 mod read;
 mod report;
@@ -53,6 +54,7 @@ async fn measure(endpoint: &str, args: &BenchArgs) -> Result<Report, Failure> {
         Workload::Read(args) => read::run(&world, endpoint, args).await,
         Workload::Tail(args) => tail::run(&world, endpoint, args).await,
         Workload::Fanout(args) => fanout::run(&world, endpoint, args).await,
+        Workload::Streams(args) => population::run(&world, endpoint, args).await,
         Workload::Limits(args) => limits::run(&world, args).await,
         Workload::Suite(args) => suite::run(&world, endpoint, args).await,
     };

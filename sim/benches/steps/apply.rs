@@ -1,4 +1,4 @@
-//! The metadata machine with 100,000 streams: one command at a time, on a state that others still look at.
+//! The metadata machine with 1,000,000 streams: one command at a time, on a state that others still look at.
 
 use criterion::{BatchSize, Criterion};
 use kelda_format::command::{
@@ -8,10 +8,10 @@ use kelda_format::rows::{Expiry, FeatureRange, Nonce, ObjectKind, Retention, Str
 use kelda_format::{ClusterId, Epoch, NodeId, ObjectId, Offset, SessionId, StreamId, StreamName, Timestamp};
 use kelda_meta::{Command, Outcome, State};
 
-const STREAMS: usize = 100_000;
+const STREAMS: usize = 1_000_000;
 const NOW: Timestamp = Timestamp(1_000_000);
-/// Streams of one commit: of a node that serves one, and of one that serves many.
-const PARTS: [usize; 2] = [1, 1000];
+/// Streams of one commit: of a node that serves one, and of nodes that serve many.
+const PARTS: [usize; 3] = [1, 1000, 10_000];
 
 pub fn creation(name: &str) -> Command {
     let create = CreateStream {
@@ -48,7 +48,7 @@ fn registered(state: &mut State) -> SessionId {
 
 fn full(count: usize) -> (State, Vec<StreamId>) {
     let mut state = State::new(ClusterId([7; 16]));
-    let create = |index: usize| creation(&format!("tenants/{}/sensors/{index:06}", index % 100));
+    let create = |index: usize| creation(&format!("tenants/{}/sensors/{index:07}", index % 100));
     let streams = (0..count).map(|index| match state.apply(&create(index)) {
         Ok(Outcome::Created { stream, .. }) => stream,
         other => panic!("{other:?}"),
@@ -78,10 +78,15 @@ pub fn all(criterion: &mut Criterion) {
     bench("open".to_owned(), open.into(), &state);
     for parts in PARTS {
         let mut state = state.clone();
-        let command = commit(&mut state, session, &streams[..parts]);
+        let command = commit(&mut state, session, &spread(&streams, parts));
         bench(format!("commit of {parts} streams"), command, &state);
     }
     group.finish();
+}
+
+/// `count` of the streams, all over the state.
+fn spread(streams: &[StreamId], count: usize) -> Vec<StreamId> {
+    streams.iter().copied().step_by(streams.len() / count).take(count).collect()
 }
 
 /// Opens the streams and commits an object with a hundred records of each.

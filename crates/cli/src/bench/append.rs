@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use hyper::Method;
 use serde_json::json;
 
 use super::args::{AppendArgs, EndArgs, Form};
@@ -69,7 +70,7 @@ impl Append {
             Streams::create(endpoint, random, self.streams, "application/octet-stream", self.keep).await?;
         let (records, bytes) = (u64::from(self.batch), u64::from(self.batch) * self.record_bytes);
         let paths = streams.paths()?;
-        let work = Work { paths, payload: Payload::Fixed(body), content_type };
+        let work = Work { method: Method::POST, paths, payload: Payload::Fixed(body), content_type };
         let tally = streams.during(load::measure(world, &target, work, self.pace)).await?;
         Ok(Measurement::of_load(self.name(), &tally, records, bytes).with_cpu(tally.processor))
     }

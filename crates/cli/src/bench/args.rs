@@ -39,6 +39,8 @@ pub enum Workload {
     Tail(TailArgs),
     /// The same with many readers of one stream
     Fanout(FanoutArgs),
+    /// Many streams at once: making, first appends and deleting
+    Streams(StreamsArgs),
     /// The machine: durable writes, loopback, and the HTTP stack with a handler that does nothing
     Limits(LimitsArgs),
     /// Limits and all workloads of one comparison, and their ratios beside the targets
@@ -134,6 +136,9 @@ pub struct ReadArgs {
     /// Bytes to ask for in a request; a server gives at most 16 MiB
     #[arg(long, default_value = "4MiB", value_name = "SIZE", value_parser = size::parse_page)]
     pub page: u64,
+    /// Readers begin at different places, and each reads as far as the next one began
+    #[arg(long)]
+    pub apart: bool,
     /// Leave the stream there
     #[arg(long)]
     pub keep: bool,
@@ -177,6 +182,26 @@ pub struct FanoutArgs {
     pub readers: u32,
     #[command(flatten)]
     pub live: LiveArgs,
+}
+
+/// Arguments of `kelda bench streams`.
+#[derive(Debug, Args)]
+pub struct StreamsArgs {
+    /// Streams to make; at most 10,000,000
+    #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub streams: u32,
+    /// Streams of them that get a record, at most all
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    pub active: u32,
+    /// Requests in flight, each on a connection of its own; at most 4096
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_CONNECTIONS))]
+    pub in_flight: u32,
+    /// Bytes of one record
+    #[arg(long, default_value = "1KiB", value_name = "SIZE", value_parser = size::parse_record)]
+    pub record_bytes: u64,
+    /// Leave the streams there
+    #[arg(long)]
+    pub keep: bool,
 }
 
 /// Arguments of `kelda bench limits`.

@@ -105,7 +105,7 @@ impl Live {
         let filling = payload::record(&*world.random, self.record_bytes as usize);
         let paths = vec![uri(path)?];
         let (payload, bytes) = (Payload::Stamped(filling), self.record_bytes);
-        let work = Arc::new(Work { paths, payload, content_type: CONTENT_TYPE });
+        let work = Arc::new(Work { method: Method::POST, paths, payload, content_type: CONTENT_TYPE });
         let mut connections = load::connect(target, 1).await?;
         let mut before = 0;
         if !self.warm_up.is_zero() {

@@ -1,4 +1,4 @@
-//! The load generator: owns connections that each send one POST after the other, and what is counted of them. Guarantees
+//! The load generator: owns connections that each send one request after the other, and what is counted of them. Guarantees
 //! that only whole requests which were answered with success are counted. Never waits for anything but the server, the
 //! rate that was asked for, and the pause that a server asks for.
 
@@ -23,6 +23,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// What every request is.
 #[derive(Clone, Debug)]
 pub struct Work {
+    pub method: Method,
     /// Where requests go, in turn.
     pub paths: Vec<Uri>,
     pub payload: Payload,
@@ -175,10 +176,12 @@ async fn send_one(shared: &Shared, connection: &mut Connection, ticket: u64) -> 
     let mut errors = 0;
     loop {
         let body = work.payload.at(shared.world.nanos());
-        let mut request = connection.request(Method::POST, path.clone(), body);
+        let mut request = connection.request(work.method.clone(), path.clone(), body);
         request.headers_mut().insert(CONTENT_TYPE, shared.content_type.clone());
         let answer = connection.exchange(request, &mut Discard).await?;
-        if answer.status.is_success() {
+        // Nothing to delete is as good.
+        let gone = work.method == Method::DELETE && answer.status == StatusCode::NOT_FOUND;
+        if answer.status.is_success() || gone {
             return Ok(errors);
         }
         let pause = answer.header(RETRY_AFTER.as_str()).and_then(|seconds| seconds.parse().ok());
@@ -187,7 +190,7 @@ async fn send_one(shared: &Shared, connection: &mut Connection, ticket: u64) -> 
                 errors += 1;
                 clock.sleep(pause).await;
             }
-            _ => return Err(answer.refused(&format!("POST {path}"))),
+            _ => return Err(answer.refused(&format!("{} {path}", work.method))),
         }
     }
 }

@@ -27,7 +27,7 @@ const FILL_BYTES: u64 = 1 << 20;
 const FILL_IN_FLIGHT: u32 = 4;
 
 pub async fn run(world: &World, endpoint: &str, args: &ReadArgs) -> Result<Report, Failure> {
-    let read = CatchUp { form: args.form, readers: args.readers, page: args.page };
+    let read = CatchUp { form: args.form, readers: args.readers, page: args.page, apart: args.apart };
     let parameters = json!({
         "stream": args.stream,
         "bytes": args.stream.is_none().then_some(args.bytes),
@@ -35,6 +35,7 @@ pub async fn run(world: &World, endpoint: &str, args: &ReadArgs) -> Result<Repor
         "form": args.form,
         "readers": args.readers,
         "page": args.page,
+        "apart": args.apart,
     });
     let measured = match &args.stream {
         Some(name) => read.existing(world, endpoint, name).await?,
@@ -60,6 +61,8 @@ pub struct CatchUp {
     pub form: Form,
     pub readers: u32,
     pub page: u64,
+    /// Whether each reads a part of its own instead of everything.
+    pub apart: bool,
 }
 
 /// What a reader has to get.
@@ -86,7 +89,7 @@ impl CatchUp {
             let path = paths[0].path().to_owned();
             let records = fill(world, &target, &path, filling).await?;
             let expected = Expected { records, bytes: Some(records * filling.record_bytes) };
-            self.measure(world, &target, &path, "0", expected).await
+            self.measure(world, &target, &path, 0, expected).await
         };
         streams.during(work).await
     }
@@ -99,7 +102,7 @@ impl CatchUp {
         let start = head.headers.get("kelda-start-offset").and_then(|start| start.parse::<u64>().ok());
         let start = start.unwrap_or(0);
         let expected = Expected { records: head.next_offset - start.min(head.next_offset), bytes: None };
-        self.measure(world, &target, &path(name), &start.to_string(), expected).await
+        self.measure(world, &target, &path(name), start, expected).await
     }
 
     async fn measure(
@@ -107,21 +110,28 @@ impl CatchUp {
         world: &World,
         target: &Target,
         path: &str,
-        start: &str,
+        start: u64,
         expected: Expected,
     ) -> Result<Measurement, Failure> {
         let connections = load::connect(target, self.readers).await?;
         let (began, processor) = (world.clock.monotonic(), processor_time());
-        let readers = connections.into_iter().map(|connection| {
-            let (world, path, start) = (world.clone(), path.to_owned(), start.to_owned());
+        let parts = self.parts(start, expected.records);
+        let readers = connections.into_iter().zip(parts).map(|(connection, part)| {
+            let (world, path) = (world.clone(), path.to_owned());
             let (form, page) = (self.form, self.page);
-            async move { read_all(&world, connection, form, &path, start, page).await }
+            async move { read_all(&world, connection, form, &path, part, page).await }
         });
         let found = world.together("reader", readers.collect()).await?;
         let (elapsed, processor) = (world.clock.monotonic() - began, processor_time() - processor);
-        let (mut counts, mut latencies) = (Counts::default(), Latencies::new());
+        let (mut counts, mut latencies, mut whole) = (Counts::default(), Latencies::new(), Latencies::new());
         for found in &found {
+            let expected = match found.part.end {
+                None => expected,
+                // Records may be of any size, so how many bytes a part has is not known.
+                Some(end) => Expected { records: end - found.part.start, bytes: None },
+            };
             found.check(self.form, expected)?;
+            whole.add(found.pages.iter().sum());
             counts.requests += found.pages.len() as u64;
             counts.records += found.records;
             // What is counted is what readers wanted; a form that writes more of it is not faster for that.
@@ -130,6 +140,7 @@ impl CatchUp {
         }
         Ok(Measurement::new(self.name(), elapsed, counts)
             .with_latency("page", &latencies)
+            .with_latency("reader", &whole)
             .with_cpu(processor))
     }
 
@@ -141,7 +152,19 @@ impl CatchUp {
         };
         let (readers, page) = (self.readers, size::format(self.page));
         let readers = if readers == 1 { "1 reader".to_owned() } else { format!("{readers} readers") };
-        format!("read {form}, {readers}, pages of {page}")
+        let apart = if self.apart { " apart" } else { "" };
+        format!("read {form}, {readers}{apart}, pages of {page}")
+    }
+
+    /// What each reader reads of `records` from `start` on.
+    fn parts(&self, start: u64, records: u64) -> impl Iterator<Item = Part> {
+        let (readers, apart) = (u64::from(self.readers), self.apart);
+        let at = move |number: u64| start + records / readers * number;
+        (0..readers).map(move |number| match (apart, number + 1 == readers) {
+            (false, _) => Part { start, end: None },
+            (true, true) => Part { start: at(number), end: Some(start + records) },
+            (true, false) => Part { start: at(number), end: Some(at(number + 1)) },
+        })
     }
 }
 
@@ -153,14 +176,24 @@ async fn fill(world: &World, target: &Target, path: &str, filling: Filling) -> R
     let count = u32::try_from(batch).unwrap_or(1);
     let (body, content_type) =
         payload::batch(&*world.random, Form::Binary, count, filling.record_bytes as usize)?;
-    let work = Work { paths: vec![uri(path)?], payload: Payload::Fixed(body), content_type };
+    let work =
+        Work { method: Method::POST, paths: vec![uri(path)?], payload: Payload::Fixed(body), content_type };
     let connections = load::connect(target, FILL_IN_FLIGHT).await?;
     load::phase(world, connections, &work.into(), None, End::Requests(requests)).await?;
     Ok(requests * batch)
 }
 
+/// What one reader reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    start: u64,
+    /// Where it ends; with none, at the tail.
+    end: Option<u64>,
+}
+
 /// What one reader got.
 struct Found {
+    part: Part,
     /// How long each page took.
     pages: Vec<Duration>,
     /// From the offsets.
@@ -207,13 +240,13 @@ impl Sink for Counter {
     }
 }
 
-/// Reads page after page until the tail.
+/// Reads page after page until the end of the part.
 async fn read_all(
     world: &World,
     mut connection: Connection,
     form: Form,
     path: &str,
-    start: String,
+    part: Part,
     page: u64,
 ) -> Result<Found, Failure> {
     let frames = (form == Form::Binary).then(FrameWalk::default);
@@ -223,10 +256,10 @@ async fn read_all(
         Form::Json => Some(HeaderValue::from_static("application/vnd.kelda.records+json")),
         Form::Binary => Some(HeaderValue::from_static(kelda_client::CONTENT_TYPE)),
     };
-    let first: u64 = start.parse().unwrap_or(0);
-    let (mut offset, mut pages) = (start, Vec::new());
+    let until = part.end.map_or_else(String::new, |end| format!("&until={end}"));
+    let (mut offset, mut pages) = (part.start.to_string(), Vec::new());
     loop {
-        let target = uri(&format!("{path}?offset={offset}&bytes={page}"))?;
+        let target = uri(&format!("{path}?offset={offset}&bytes={page}{until}"))?;
         let mut request = connection.request(Method::GET, target, Bytes::new());
         if let Some(accept) = &accept {
             request.headers_mut().insert(ACCEPT, accept.clone());
@@ -235,14 +268,18 @@ async fn read_all(
         let answer = connection.exchange(request, &mut counter).await?;
         pages.push(world.clock.monotonic() - begun);
         let next = next_offset(&answer, path)?;
-        if answer.header("stream-up-to-date") == Some("true") {
-            let records = next.parse::<u64>().unwrap_or(0).saturating_sub(first);
+        let ended = match part.end {
+            Some(end) => next.parse::<u64>().is_ok_and(|next| next >= end),
+            None => answer.header("stream-up-to-date") == Some("true"),
+        };
+        if ended {
+            let records = next.parse::<u64>().unwrap_or(0).saturating_sub(part.start);
             let framed = counter.frames.as_ref().map(FrameWalk::records);
             if counter.frames.as_ref().is_some_and(|frames| !frames.is_whole()) {
                 return Err(Failure::local("the last frame is cut short"));
             }
             let bodies = counter.frames.as_ref().map_or(counter.bytes, FrameWalk::body_bytes);
-            return Ok(Found { pages, records, bodies, framed });
+            return Ok(Found { part, pages, records, bodies, framed });
         }
         if next == offset {
             return Err(Failure::local(format!("GET {path} does not get past offset {offset}")));
@@ -258,4 +295,17 @@ pub fn next_offset(answer: &Answer, path: &str) -> Result<String, Failure> {
     }
     let next = answer.header("stream-next-offset").map(str::to_owned);
     next.ok_or_else(|| Failure::local(format!("GET {path}: the reply has no Stream-Next-Offset")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_all_of_it_once() {
+        let read = |apart| CatchUp { form: Form::Raw, readers: 3, page: 1, apart };
+        let parts: Vec<_> = read(true).parts(10, 11).map(|part| (part.start, part.end)).collect();
+        assert_eq!(parts, [(10, Some(13)), (13, Some(16)), (16, Some(21))]);
+        assert!(read(false).parts(10, 11).all(|part| part == Part { start: 10, end: None }));
+    }
 }

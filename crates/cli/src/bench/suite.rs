@@ -125,9 +125,9 @@ async fn measure(world: &World, endpoint: &str, args: &SuiteArgs, sizes: Sizes) 
     let tail = live.measure(world, endpoint, "tail").await?;
     let filling = Filling { bytes: sizes.catch_up_bytes, record_bytes: RECORD_BYTES, keep };
     say("catch-up reads");
-    let raw = CatchUp { form: Form::Raw, readers: 1, page: PAGE_BYTES };
+    let raw = CatchUp { form: Form::Raw, readers: 1, page: PAGE_BYTES, apart: false };
     let raw = raw.filled(world, endpoint, filling).await?;
-    let binary = CatchUp { form: Form::Binary, readers: 1, page: PAGE_BYTES };
+    let binary = CatchUp { form: Form::Binary, readers: 1, page: PAGE_BYTES, apart: false };
     let binary = binary.filled(world, endpoint, filling).await?;
     // Last, since some media are slower for a while after so much.
     say("batched appends to one stream");

@@ -108,6 +108,30 @@ fn reads_get_everything_in_every_form() {
 }
 
 #[test]
+fn readers_apart_read_everything_once() {
+    let bench = Bench::new();
+    let args = ["read", "--bytes", "3MiB", "--page", "256KiB", "--readers", "5", "--apart"];
+    let report = bench.run(&args);
+    let measured = only(&report);
+    assert_eq!((&measured["records"], &measured["bytes"]), (&3072.into(), &(3 << 20).into()));
+    assert_eq!(latencies(measured, "reader"), 5);
+}
+
+#[test]
+fn many_streams_are_made_and_deleted() {
+    let bench = Bench::new();
+    let args = ["streams", "--streams", "30", "--active", "7", "--in-flight", "4"];
+    let report = bench.run(&args);
+    let measured = report["measurements"].as_array().unwrap();
+    measured.iter().for_each(check);
+    let counts = |field: &str| measured.iter().map(|it| it[field].as_u64().unwrap()).collect::<Vec<_>>();
+    assert_eq!((counts("requests"), counts("records")), (vec![30, 7, 30], vec![0, 7, 0]));
+    assert_eq!(bench.streams(), "");
+    bench.run(&[&args[..], &["--keep"]].concat());
+    assert_eq!(bench.streams().lines().count(), 30);
+}
+
+#[test]
 fn every_record_reaches_every_waiting_reader() {
     let bench = Bench::new();
     let short = ["--duration", "300ms", "--warm-up", "50ms", "--rate", "100", "--record-bytes", "64"];

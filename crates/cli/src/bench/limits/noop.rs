@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use hyper::Uri;
+use hyper::{Method, Uri};
 use kelda_env::Env;
 use tokio_util::sync::CancellationToken;
 
@@ -56,6 +56,7 @@ async fn send(
     let target = Target::new(&format!("http://{address}"))?;
     let body = payload::record(&*world.random, BODY_BYTES as usize);
     let work = Work {
+        method: Method::POST,
         paths: vec![Uri::from_static("/bench/0000000000000000/0")],
         payload: Payload::Fixed(body),
         content_type: "application/octet-stream",
