@@ -15,6 +15,7 @@ use crate::error::StartError;
 use crate::recovery::directory::names;
 use crate::recovery::log::{Found, Log};
 use crate::recovery::plan::{self, Ends};
+use crate::upload::plan::SegmentSummary;
 use crate::wal::local::segment::{self, Name, WAL_DIR};
 
 /// What was read of all logs.
@@ -137,6 +138,19 @@ pub async fn check_logs(
     Ok(logs)
 }
 
+/// Adds what a part of a log says of streams, parts in their order.
+pub(super) fn add_to(tails: &mut BTreeMap<StreamId, Tail>, summary: &SegmentSummary) {
+    for (stream, of_stream) in summary.streams() {
+        let tail = tails.entry(stream).or_default();
+        if let (Some(base), Some(end)) = (of_stream.base, of_stream.end) {
+            tail.records += end.since(base);
+            tail.end = Some(end);
+        }
+        tail.bytes += of_stream.bytes;
+        tail.sealed |= of_stream.sealed;
+    }
+}
+
 fn is_unended(state: SessionState) -> bool {
     matches!(state, SessionState::Live | SessionState::Fenced)
 }
@@ -189,15 +203,7 @@ async fn unended(
         if let Some(report) = segments.iter_mut().find(|report| report.file == found.path) {
             report.state = summary(found, replay.dropped_entries);
         }
-        for (stream, of_stream) in replay.summary.streams() {
-            let tail = tails.entry(stream).or_default();
-            if let (Some(base), Some(end)) = (of_stream.base, of_stream.end) {
-                tail.records += end.since(base);
-                tail.end = Some(end);
-            }
-            tail.bytes += of_stream.bytes;
-            tail.sealed |= of_stream.sealed;
-        }
+        add_to(tails, &replay.summary);
     });
     if let Err(error) = read.await {
         // What the streams of the session had past what was read is not known.

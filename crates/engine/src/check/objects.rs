@@ -8,10 +8,11 @@ use std::sync::Arc;
 use kelda_env::{Store, StoreError};
 use kelda_format::keys::{MARKER_KEY, data_key, parse_data_key, parse_wal_key};
 use kelda_format::object::ObjectKind;
-use kelda_format::{ClusterId, ObjectId};
+use kelda_format::{ClusterId, ObjectId, StreamId};
 use kelda_meta::State;
 
 use super::finding::{Fault, Finding, Findings};
+use super::logs::Tail;
 use super::object::{Contents, Object};
 use super::rebuild;
 use super::slots::{SlotReport, slots};
@@ -28,6 +29,8 @@ pub struct Objects {
     pub objects: Vec<ObjectReport>,
     /// The slots of write-ahead logs, by session and number; none without metadata.
     pub slots: Vec<SlotReport>,
+    /// The streams with something in those logs that is not committed yet.
+    pub tails: BTreeMap<StreamId, Tail>,
     /// Keys of what is no object of this cluster.
     pub strange: Vec<String>,
 }
@@ -84,7 +87,7 @@ pub async fn check_objects(
     let mut listed: BTreeMap<ObjectId, u64> = BTreeMap::new();
     let all = store.list("").await?;
     if let Some(view) = view {
-        found.slots = slots(store, view, &all, findings).await;
+        (found.slots, found.tails) = slots(store, view, &all, findings).await;
     }
     for info in all {
         match parse_data_key(cluster, &info.key) {

@@ -1,17 +1,23 @@
-//! The write-ahead logs that lie in the object store: owns what is said of each slot. Guarantees that what the next start
-//! reads is verified, and that a seal is never called left over (P6). Never deletes.
+//! The write-ahead logs that lie in the object store: owns what is said of each slot, and how far each stream reaches with what
+//! they hold. Guarantees that what the next start reads is judged as recovery would (`recovery::plan`), and that a seal is
+//! never called left over (P6). Never deletes; a log is not read past what recovery would refuse.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use kelda_env::{ObjectInfo, Store};
-use kelda_format::SessionId;
-use kelda_format::keys::parse_wal_key;
+use kelda_format::keys::{parse_wal_key, wal_key};
 use kelda_format::rows::{SessionState, WalKind};
 use kelda_format::wal::{Seal, Slot};
+use kelda_format::{DecodeError, SessionId, StreamId};
 use kelda_meta::{SessionStatus, State};
 
 use super::finding::{Affected, Fault, Finding, Findings};
+use super::logs::{Tail, add_to};
+use crate::recovery::plan::{self, Ends};
+use crate::upload::plan::SegmentSummary;
+use crate::wal::local::segment::entry_bytes;
 
 /// Bytes by which a seal is known.
 const PROBE_BYTES: u64 = 8;
@@ -44,23 +50,31 @@ pub struct SlotReport {
     pub used: SlotUse,
 }
 
-/// Judges the slots among `listed`, the objects of the store, against `view`.
+/// The log of one session, as far as it was read.
+struct Read {
+    /// The slot that has to come next.
+    next: u64,
+    ends: Ends,
+    /// Whether nothing more of it counts: it ends there, or recovery refuses it.
+    over: bool,
+}
+
+/// Judges the slots among `listed`, the objects of the store in the order of their keys, against `view`.
 pub(super) async fn slots(
     store: &Arc<dyn Store>,
     view: &State,
     listed: &[ObjectInfo],
     findings: &mut Findings,
-) -> Vec<SlotReport> {
-    let mut found = Vec::new();
-    // The first slot of each session that is missing, or does not read: nothing behind it is known to count.
-    let mut next: BTreeMap<SessionId, u64> = BTreeMap::new();
+) -> (Vec<SlotReport>, BTreeMap<StreamId, Tail>) {
+    let (mut found, mut tails) = (Vec::new(), BTreeMap::new());
+    let mut logs: BTreeMap<SessionId, Read> = BTreeMap::new();
     for info in listed {
         let Some((session, slot)) = parse_wal_key(view.cluster(), &info.key) else { continue };
-        let mut check = Check { store, view, session, slot, info, findings };
-        let used = check.used(&mut next).await;
+        let mut check = Check { store, view, session, slot, info, findings, tails: &mut tails };
+        let used = check.used(&mut logs).await;
         found.push(SlotReport { session, slot, key: info.key.clone(), bytes: info.len, used });
     }
-    found
+    (found, tails)
 }
 
 struct Check<'a> {
@@ -70,14 +84,15 @@ struct Check<'a> {
     slot: u64,
     info: &'a ObjectInfo,
     findings: &'a mut Findings,
+    tails: &'a mut BTreeMap<StreamId, Tail>,
 }
 
 impl Check<'_> {
-    async fn used(&mut self, next: &mut BTreeMap<SessionId, u64>) -> SlotUse {
+    async fn used(&mut self, logs: &mut BTreeMap<SessionId, Read>) -> SlotUse {
         let start = match self.view.session_status(self.session) {
             SessionStatus::Unknown => {
                 let detail = "the metadata knows no such session: it is older than this log".to_owned();
-                self.found(Fault::Foreign, detail, Vec::new());
+                self.found(Fault::Foreign, self.info.key.clone(), None, detail, Vec::new());
                 return SlotUse::Unknown;
             }
             SessionStatus::Forgotten => return self.ended().await,
@@ -89,13 +104,12 @@ impl Check<'_> {
         if self.slot < start {
             return self.ended().await;
         }
-        let expected = next.entry(self.session).or_insert(start);
-        if self.slot > *expected {
-            // A slot beyond the first empty one was never acknowledged (P6).
+        let log =
+            logs.entry(self.session).or_insert_with(|| Read { next: start, ends: Ends::new(), over: false });
+        if log.over {
             return SlotUse::Waiting;
         }
-        *expected = self.slot + 1;
-        self.verify().await
+        self.verify(log).await
     }
 
     /// A slot that nothing needs any more, unless it is a seal.
@@ -104,53 +118,117 @@ impl Check<'_> {
             Ok(bytes) if !Seal::is_one(&bytes) => SlotUse::LeftOver,
             Ok(_) => SlotUse::Seal,
             Err(error) => {
-                self.found(Fault::Unreadable, error.to_string(), Vec::new());
+                let key = self.info.key.clone();
+                self.found(Fault::Unreadable, key, None, error.to_string(), Vec::new());
                 SlotUse::Seal
             }
         }
     }
 
     /// A slot that the next start reads.
-    async fn verify(&mut self) -> SlotUse {
+    async fn verify(&mut self, log: &mut Read) -> SlotUse {
         let bytes = match self.store.get(&self.info.key).await {
             Ok(bytes) => bytes,
             Err(error) => {
-                let affected = self.affected();
-                self.found(Fault::Unreadable, error.to_string(), affected);
+                self.refused(log, Fault::Unreadable, None, error.to_string());
                 return SlotUse::Waiting;
             }
         };
-        let (sealed, result) = if Seal::is_one(&bytes) {
-            (true, Seal::decode(&bytes).map(|seal| (seal.cluster, seal.session, seal.slot)))
-        } else {
-            let place =
-                |slot: Slot| (slot.header.context.cluster, slot.header.context.session, slot.header.slot);
-            (false, Slot::decode(&bytes).map(place))
+        if Seal::is_one(&bytes) {
+            log.over = true;
+            let place = Seal::decode(&bytes).map(|seal| (seal.cluster, seal.session, seal.slot));
+            self.is_in_place(log, place);
+            return SlotUse::Seal;
+        }
+        self.replay(log, &bytes);
+        SlotUse::Waiting
+    }
+
+    fn replay(&mut self, log: &mut Read, bytes: &Bytes) {
+        let slot = match Slot::decode(bytes) {
+            Ok(slot) => slot,
+            // One behind the first that is missing was never acknowledged, and is not read.
+            Err(_) if self.slot > log.next => return,
+            Err(error) => return self.undecodable(log, &error),
         };
-        match result {
-            Ok(place) if place == (self.view.cluster(), self.session, self.slot) => {}
-            Ok((_, session, slot)) => {
-                let affected = self.affected();
-                self.found(Fault::Foreign, format!("it is slot {slot} of session {session}"), affected);
+        let header = slot.header;
+        if !self.is_in_place(log, Ok((header.context.cluster, header.context.session, header.slot))) {
+            return;
+        }
+        if self.slot > log.next {
+            if header.acknowledged > log.next {
+                let key = wal_key(self.view.cluster(), self.session, log.next);
+                let detail =
+                    format!("the slot is missing, and slot {} says that it was acknowledged", self.slot);
+                log.over = true;
+                let affected = self.affected(log);
+                self.found(Fault::Missing, key, None, detail, affected);
             }
-            Err(error) => {
-                let fault = if error.newer.is_some() { Fault::Newer } else { Fault::Damaged };
-                let affected = self.affected();
-                self.found(fault, error.to_string(), affected);
+            return;
+        }
+        let mut summary = SegmentSummary::default();
+        for entry in &slot.entries {
+            match plan::keep(self.view, &mut log.ends, self.session, entry.position, &entry.sections) {
+                Ok(kept) if kept.is_empty() => {}
+                Ok(kept) => summary.add_unplaced(&kept, entry_bytes(&kept)),
+                Err(missing) => {
+                    let detail = missing.refusal(&self.info.key).to_string();
+                    return self.refused(log, Fault::Damaged, Some(missing.position), detail);
+                }
             }
         }
-        if sealed { SlotUse::Seal } else { SlotUse::Waiting }
+        add_to(self.tails, &summary);
+        log.next += 1;
     }
 
-    /// What the streams of the session had past what is committed is not known.
-    fn affected(&self) -> Vec<Affected> {
+    /// Whether what a slot says of itself is where it lies.
+    fn is_in_place(
+        &mut self,
+        log: &mut Read,
+        said: Result<(kelda_format::ClusterId, SessionId, u64), DecodeError>,
+    ) -> bool {
+        match said {
+            Ok(place) if place == (self.view.cluster(), self.session, self.slot) => return true,
+            Ok((_, session, slot)) => {
+                self.refused(log, Fault::Foreign, None, format!("it is slot {slot} of session {session}"));
+            }
+            Err(error) => self.undecodable(log, &error),
+        }
+        false
+    }
+
+    fn undecodable(&mut self, log: &mut Read, error: &DecodeError) {
+        let fault = if error.newer.is_some() { Fault::Newer } else { Fault::Damaged };
+        self.refused(log, fault, Some(error.at), error.to_string());
+    }
+
+    /// What recovery refuses: nothing behind it is read.
+    fn refused(&mut self, log: &mut Read, fault: Fault, position: Option<u64>, detail: String) {
+        log.over = true;
+        let affected = self.affected(log);
+        self.found(fault, self.info.key.clone(), position, detail, affected);
+    }
+
+    /// What the streams of the session had past what was read is not known.
+    fn affected(&self, log: &Read) -> Vec<Affected> {
         let held = self.view.held_by(self.session).filter_map(|id| Some((id, self.view.stream(id)?.end)));
-        held.map(|(stream, from)| Affected { stream, from, to: None }).collect()
+        held.map(|(stream, committed)| Affected {
+            stream,
+            from: log.ends.get(&stream).copied().unwrap_or(committed),
+            to: None,
+        })
+        .collect()
     }
 
-    fn found(&mut self, fault: Fault, detail: String, affected: Vec<Affected>) {
-        let file = self.info.key.clone();
-        self.findings.push(Finding { fault, file, position: None, detail, affected });
+    fn found(
+        &mut self,
+        fault: Fault,
+        file: String,
+        position: Option<u64>,
+        detail: String,
+        affected: Vec<Affected>,
+    ) {
+        self.findings.push(Finding { fault, file, position, detail, affected });
     }
 }
 

@@ -9,7 +9,7 @@ use super::site::{Machine, Site};
 use crate::world::{CLUSTER, body, request};
 
 /// Ten slots of a process that was killed.
-async fn ten_slots(site: &Site) -> (Machine, kelda_format::StreamId) {
+pub async fn ten_slots(site: &Site) -> (Machine, kelda_format::StreamId) {
     let machine = site.machine(1).await;
     let stream = machine.create("a").await;
     for number in 0..10 {

@@ -1,5 +1,7 @@
 //! The write-ahead log in the object store.
 
+mod check;
+mod cost;
 mod crashes;
 mod damage;
 mod fence;
