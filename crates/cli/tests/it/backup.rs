@@ -4,6 +4,7 @@
 mod interrupted;
 mod moved;
 mod refused;
+mod remote;
 mod running;
 
 use std::path::{Path, PathBuf};
@@ -63,19 +64,20 @@ impl Place {
 }
 
 /// Everything that the first release said of its streams is so on this node, producers go on, and a check is content.
-async fn check_everything(mut node: Node, data: &Path) {
+async fn check_everything(mut node: Node, data: &Path, store: &str) {
     check_all(&node, &first_golden()).await;
     check_producers(&mut node).await;
     node.kill();
     node.restart();
     check_streams(&node).await;
     assert!(node.stop().success());
-    clean(data);
+    clean(data, store);
 }
 
 /// Nothing is damaged or missing, and nothing is orphaned.
-fn clean(data: &Path) {
-    let output = kelda(&["check", "--json", "--data-dir", data.to_str().unwrap()]).output().unwrap();
+fn clean(data: &Path, store: &str) {
+    let args = ["check", "--json", "--data-dir", data.to_str().unwrap(), "--store", store];
+    let output = kelda(&args).output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", report["findings"]);
     assert_eq!((&report["totals"]["orphans"], &report["leftovers"]), (&0.into(), &serde_json::json!([])));

@@ -5,9 +5,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use kelda_env::layers::{Limited, Patience, Patient};
 use kelda_env::{Env, LocalStore, Store, StoreError};
+use kelda_store::{StoreUrl, UrlError};
 
 use super::BackupError;
+
+/// Requests to a store of the network that are on their way at once.
+const REQUESTS_AT_ONCE: usize = 64;
 
 /// An object store, and how it was named.
 #[derive(Clone)]
@@ -21,16 +26,33 @@ pub struct Place {
 }
 
 impl Place {
-    /// The store of a URL.
+    /// The store of a URL, with time limits, second attempts and a bound on requests when it is one of the network.
     ///
     /// # Errors
     /// It is no URL of a store, or cannot be opened.
-    pub async fn open(_env: &Env, text: &str) -> Result<Place, BackupError> {
+    pub async fn open(env: &Env, text: &str) -> Result<Place, BackupError> {
         let bad = |reason: String| BackupError::BadUrl { text: text.to_owned(), reason };
-        let path = text.strip_prefix("file://").filter(|path| !path.is_empty());
-        let path = path.ok_or_else(|| bad("write it as file:///a/path".to_owned()))?;
-        let store = Arc::new(LocalStore::open(Path::new(path)).map_err(|error| bad(error.to_string()))?);
-        Ok(Place { name: text.to_owned(), store: Arc::clone(&store) as Arc<dyn Store>, local: Some(store) })
+        match text.parse().map_err(|error: UrlError| bad(error.to_string()))? {
+            StoreUrl::Local => Err(bad("this is the store in a data directory: name another one".to_owned())),
+            StoreUrl::File(path) => Place::directory(text.to_owned(), &path),
+            StoreUrl::Remote(url) => {
+                let patience = Patience::default();
+                let remote =
+                    kelda_store::open(&url, env, patience).map_err(|error| bad(error.to_string()))?;
+                let (clock, random) = (Arc::clone(&env.clock), Arc::clone(&env.random));
+                let patient = Patient::new(Arc::new(remote), clock, random, patience);
+                let store = Limited::new(Arc::new(patient), REQUESTS_AT_ONCE);
+                Ok(Place::opened(url.to_string(), Arc::new(store)))
+            }
+        }
+    }
+
+    fn directory(name: String, path: &Path) -> Result<Place, BackupError> {
+        let store = LocalStore::open(path);
+        let store =
+            store.map_err(|error| BackupError::BadUrl { text: name.clone(), reason: error.to_string() })?;
+        let store = Arc::new(store);
+        Ok(Place { name, store: Arc::clone(&store) as Arc<dyn Store>, local: Some(store) })
     }
 
     /// A store that is open.
@@ -63,7 +85,7 @@ impl Place {
         match text {
             None | Some("local") => {
                 let path = data_dir.join(crate::node::OBJECTS_DIR);
-                Place::open(env, &format!("file://{}", path.display())).await
+                Place::directory(format!("file://{}", path.display()), &path)
             }
             Some(text) => Place::open(env, text).await,
         }

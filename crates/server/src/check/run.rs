@@ -3,13 +3,14 @@
 //! Owns the order: lock, metadata, write-ahead logs, objects. Guarantees that the lock is held until what was opened is
 //! dropped, so that what is repaired is what was found.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kelda_engine::check::{Fault, Finding, Findings, Logs, check_logs, check_objects};
+use kelda_engine::check::{Fault, Finding, Findings, Logs, Tail, check_logs, check_objects};
 use kelda_env::{Disk, DiskError, Env, LockGuard, Store, StoreError};
-use kelda_format::ClusterId;
 use kelda_format::keys::{MARKER_KEY, decode_marker};
+use kelda_format::{ClusterId, StreamId};
 use kelda_meta::State;
 
 use super::report::{Leftover, Report};
@@ -97,14 +98,16 @@ impl Checker {
         if let Some(state) = &state {
             describe(&mut report, state);
             logs = check_logs(&env.disk, state, &mut findings).await.map_err(disk)?;
-            report.streams = streams::streams(state, &logs.tails);
         }
         report.logs = logs.sessions;
         report.strange = logs.strange;
         report.leftovers = leftovers::in_directory(&*env.disk, unfinished.is_some()).await.map_err(disk)?;
         let mut in_objects = Findings::default();
         match &self.store {
-            Some(place) => self.check_store(place, state.as_deref(), &mut report, &mut in_objects).await?,
+            Some(place) => {
+                let tails = &mut logs.tails;
+                self.check_store(place, state.as_deref(), &mut report, tails, &mut in_objects).await?;
+            }
             None => {
                 let count = state.as_deref().map_or(0, |state| state.objects().count());
                 if count > 0 {
@@ -115,6 +118,9 @@ impl Checker {
                     ));
                 }
             }
+        }
+        if let Some(state) = &state {
+            report.streams = streams::streams(state, &logs.tails);
         }
         report.findings_total = findings.total() + in_objects.total();
         report.findings = findings.list().to_vec();
@@ -131,6 +137,7 @@ impl Checker {
         place: &Place,
         state: Option<&State>,
         report: &mut Report,
+        tails: &mut BTreeMap<StreamId, Tail>,
         findings: &mut Findings,
     ) -> Result<(), CheckError> {
         let failed = |error: StoreError| match self.prefix.as_str() {
@@ -141,7 +148,7 @@ impl Checker {
             let (file, what) = (format!("{}/{file}", self.prefix), "a write that was interrupted");
             report.leftovers.push(Leftover { file, what });
         }
-        objects(&place.store, &self.prefix, state, report, findings).await.map_err(failed)
+        objects(&place.store, &self.prefix, state, report, tails, findings).await.map_err(failed)
     }
 }
 
@@ -202,6 +209,7 @@ async fn objects(
     prefix: &str,
     state: Option<&State>,
     report: &mut Report,
+    tails: &mut BTreeMap<StreamId, Tail>,
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
     let expected = state.map(State::cluster);
@@ -223,6 +231,7 @@ async fn objects(
     let Some(cluster) = report.cluster else { return Ok(()) };
     let found = check_objects(store, cluster, state, findings).await?;
     report.objects = found.objects;
+    tails.extend(found.tails);
     report.slots = found.slots;
     report.strange.extend(found.strange.into_iter().map(|key| format!("{prefix}/{key}")));
     Ok(())

@@ -54,7 +54,7 @@ async fn a_restoration_goes_on_where_it_was_interrupted() {
     assert!(code == 1 && said.contains("ask for the same again"), "{said}");
     let restored = place.restore("backups", "restored");
     assert_eq!(restored["backup"], taken["backup"], "the one that was begun, not the newest");
-    check_everything(Node::start(&data), &data).await;
+    check_everything(Node::start(&data), &data, "local").await;
 }
 
 #[test]
@@ -101,12 +101,12 @@ fn every_step_of_a_restoration_can_be_the_last_before_a_crash() {
         assert!(refusal(&cut).contains("was not finished"));
         place.restore("backups", "cut");
         if !meta {
-            clean(&cut);
+            clean(&cut, "local");
         }
         let mut node = Node::start(&cut);
         assert!(node.stdout(&["read", "golden/text"]).starts_with("line 0\nline 1\n"));
         assert!(node.stop().success());
-        clean(&cut);
+        clean(&cut, "local");
     }
 }
 

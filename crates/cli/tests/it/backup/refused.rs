@@ -52,18 +52,12 @@ fn no_node_starts_on_a_place_of_backups() {
     let place = Place::new();
     let data = first_directory(place.temporary.path());
     place.back_up(&data, "backups");
-    // As somebody might who takes it for the objects of a node.
-    let fresh = place.path("fresh");
-    std::fs::create_dir(&fresh).unwrap();
-    std::fs::rename(place.path("backups"), fresh.join("objects")).unwrap();
-    let before = files(&fresh.join("objects"));
-    std::fs::create_dir(fresh.join("meta")).unwrap();
-    let source = place.path("data/meta/log.sqlite");
-    std::fs::copy(source, fresh.join("meta/log.sqlite")).unwrap();
-    let args = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--data-dir"];
+    let before = files(&place.path("backups"));
+    let (fresh, url) = (place.path("fresh"), place.url("backups"));
+    let args = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--store", &url, "--data-dir"];
     let output = crate::node::kelda(&args).arg(&fresh).output().unwrap();
     let said = crate::node::stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("backups are kept here"), "{said}");
-    assert!(files(&fresh.join("objects")) == before);
+    assert!(files(&place.path("backups")) == before);
 }

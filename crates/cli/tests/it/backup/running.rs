@@ -17,7 +17,7 @@ async fn a_running_node_comes_back_from_its_backup() {
     assert_eq!(restored["backup"], taken["backup"]);
     assert_eq!(restored["copied_objects"], taken["objects"]);
     let data = place.path("restored");
-    check_everything(Node::start(&data), &data).await;
+    check_everything(Node::start(&data), &data, "local").await;
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn what_was_acknowledged_before_is_in_it_and_only_new_objects_are_copied() {
     let data = place.path("earlier");
     let args = ["restore", "--from", &to, "--backup", &ids[1], "--data-dir", data.to_str().unwrap()];
     place.json(&args);
-    clean(&data);
+    clean(&data, "local");
     let mut node = Node::start(&data);
     assert_eq!(node.stdout(&["read", "s"]), "one\ntwo\none\ntwo\n");
     assert!(node.stop().success());
