@@ -90,7 +90,7 @@ impl Admin {
         let (metalog, service) = match (self.phase.get(), parts) {
             (Phase::Serving, Some(parts)) => parts,
             (Phase::Opening | Phase::Serving, _) => return (false, json!({"status": "opening"})),
-            (Phase::Recovering, _) => return (false, json!({"status": "recovering"})),
+            (Phase::Recovering, _) => return (false, engine(&self.phase.engine().get()).1),
             (Phase::Stopping, _) => return (false, json!({"status": "stopping"})),
         };
         let health = metalog.health();

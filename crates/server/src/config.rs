@@ -16,7 +16,7 @@ pub use kelda_store::StoreUrl;
 pub use load::{ConfigError, Loaded, Source, Sources, command, load};
 pub use node::{NodeSettings, Setting};
 pub use print::print;
-pub use value::{Bytes, Listen, MetaKind, WalKind};
+pub use value::{Bytes, Linger, Listen, MetaKind, WalKind};
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@
 //! finishes what is in flight, flushes and ends within [`stop::LIMIT`]. Never decides anything about a stream.
 
 mod error;
+mod log;
 mod marker;
 pub(crate) mod meta_wal;
 mod phase;

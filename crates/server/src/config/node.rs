@@ -10,7 +10,7 @@ use kelda_engine::MinFree;
 use kelda_env::layers::Delays;
 use kelda_store::StoreUrl;
 
-use super::value::{Bytes, Listen, MetaKind, Value, WalKind};
+use super::value::{Bytes, Linger, Listen, MetaKind, Value, WalKind};
 
 /// One setting as it is declared.
 #[derive(Clone, Copy, Debug)]
@@ -115,8 +115,8 @@ settings! {
         "How long a store of the network is waited for, besides the time for the bytes at 1 MiB/s.";
     meta: MetaKind = "meta", "sqlite",
         "Where the metadata log is kept: sqlite, in the data directory.";
-    wal: WalKind = "wal", "local",
-        "Where the write-ahead log is kept: local, in the data directory.";
+    wal: WalKind = "wal", "auto",
+        "Where the write-ahead log is kept: local (in the data directory), store (with the objects), or auto: local with a local store, store with a remote one.";
     node_id: u64 = "node-id", "1",
         "The number of this node in its cluster, never given to two.";
     advertise: String = "advertise", "",
@@ -129,8 +129,14 @@ settings! {
         "How long an event stream lives before the client has to come back.";
     lease_ttl: Duration = "lease-ttl", "10s",
         "How long a node may be silent before others take over; unused while there is one node (a local log).";
-    wal_linger: Duration = "wal-linger", "0s",
-        "How long the write-ahead log waits for company before it writes; 0s writes at once.";
+    wal_linger: Linger = "wal-linger", "auto",
+        "How long the write-ahead log waits for company before it writes; auto is 0s for a local log, 20ms for one in the store.";
+    wal_group_bytes: Bytes = "wal-group-bytes", "8MiB",
+        "Bytes that the write-ahead log writes at once; what waits beyond them is written next.";
+    wal_uploads: u64 = "wal-uploads", "8",
+        "Writes of a log in the store that are on their way at once.";
+    upload_interval: Duration = "upload-interval", "10m",
+        "How old data may become before it is moved from the write-ahead log to an object though no segment is full.";
     retention_interval: Duration = "retention-interval", "30s",
         "How often the limits of all streams are applied; those that are appended to are looked at more often.";
     min_free: MinFree = "min-free", "auto",
@@ -171,6 +177,7 @@ impl NodeSettings {
             return Err(("amqp-listen", "this version has no AMQP: write off".to_owned()));
         }
         least("slots", self.slots, 1)?;
+        self.validate_log()?;
         least("store-concurrency", self.store_concurrency, 1)?;
         least("max-connections", self.max_connections, 1)?;
         least("max-parked-readers", self.max_parked_readers, 1)?;
@@ -206,6 +213,57 @@ impl NodeSettings {
     }
 }
 
+impl NodeSettings {
+    /// Where the write-ahead log lies.
+    #[must_use]
+    pub fn wal_in_store(&self) -> bool {
+        match self.wal {
+            WalKind::Auto => !matches!(self.store, StoreUrl::Local | StoreUrl::File(_)),
+            WalKind::Local => false,
+            WalKind::Store => true,
+        }
+    }
+
+    fn validate_log(&self) -> Result<(), (&'static str, String)> {
+        let outside = |name, value: String, least: String, most: String| {
+            Err((name, format!("`{value}` is out of range: at least {least}, at most {most}")))
+        };
+        if let Linger::For(linger) = self.wal_linger
+            && linger > MAX_LINGER
+        {
+            let value = crate::duration::format(linger);
+            return outside("wal-linger", value, "0s".to_owned(), crate::duration::format(MAX_LINGER));
+        }
+        let [least, most] = GROUP_BYTES;
+        if !(least..=most).contains(&self.wal_group_bytes.0) {
+            let value = self.wal_group_bytes.write();
+            return outside("wal-group-bytes", value, Bytes(least).write(), Bytes(most).write());
+        }
+        if !(1..=MAX_UPLOADS).contains(&self.wal_uploads) {
+            return outside(
+                "wal-uploads",
+                self.wal_uploads.to_string(),
+                "1".to_owned(),
+                MAX_UPLOADS.to_string(),
+            );
+        }
+        let [least, most] = UPLOAD_INTERVAL;
+        if !(least..=most).contains(&self.upload_interval) {
+            let text = crate::duration::format;
+            return outside("upload-interval", text(self.upload_interval), text(least), text(most));
+        }
+        Ok(())
+    }
+}
+
+/// Longest time that an append may be told to wait for company.
+const MAX_LINGER: Duration = Duration::from_secs(10);
+/// Least and most bytes of a write of the log: below, every append is one by itself; above, it takes too long.
+const GROUP_BYTES: [u64; 2] = [64 << 10, 64 << 20];
+/// Most writes on their way: a recovery asks for about as many slots at once.
+const MAX_UPLOADS: u64 = 16;
+/// Shortest and longest time until data is uploaded: objects cost requests, and the log has to be read at a start.
+const UPLOAD_INTERVAL: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(24 * 3600)];
 /// Longest wait that a setting may ask for.
 const MAX_WAIT: Duration = Duration::from_secs(3_600);
 /// Least memory for bodies: one of the largest, with room for what goes with it.

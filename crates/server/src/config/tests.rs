@@ -26,7 +26,9 @@ fn defaults_are_those_that_scripts_rely_on() {
     assert_eq!(settings.long_poll_timeout, Duration::from_secs(25));
     assert_eq!(settings.sse_max_duration, Duration::from_secs(55));
     assert_eq!(settings.lease_ttl, Duration::from_secs(10));
-    assert_eq!(settings.wal_linger, Duration::ZERO);
+    assert_eq!(settings.wal_linger, Linger::Auto);
+    assert_eq!((settings.wal, settings.wal_in_store()), (WalKind::Auto, false), "with a local store");
+    assert_eq!(settings.upload_interval, Duration::from_secs(600));
     assert!(!settings.allow_anonymous && !settings.ready_json);
     assert!(loaded.sources.values().all(|source| *source == Source::Default));
     for name in [

@@ -84,6 +84,33 @@ impl Value for Duration {
     }
 }
 
+/// How long a write-ahead log waits for company.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linger {
+    /// As is right for where the log lies.
+    Auto,
+    /// So long.
+    For(Duration),
+}
+
+impl Value for Linger {
+    const PLACEHOLDER: &'static str = "DURATION|auto";
+
+    fn read(text: &str) -> Result<Linger, String> {
+        match text {
+            "auto" => Ok(Linger::Auto),
+            _ => crate::duration::parse(text).map(Linger::For),
+        }
+    }
+
+    fn write(&self) -> String {
+        match self {
+            Linger::Auto => "auto".to_owned(),
+            Linger::For(duration) => crate::duration::format(*duration),
+        }
+    }
+}
+
 /// An amount of bytes, written with a unit such as `256MiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes(pub u64);
@@ -232,7 +259,10 @@ macro_rules! words {
                 fn read(text: &str) -> Result<$name, String> {
                     match text {
                         $($word => Ok($name::$variant),)+
-                        _ => Err(format!(concat!("`{}` is not ", $what, " that this version has: write ", $($word),+), text)),
+                        _ => {
+                            let words = [$($word),+].join(" or ");
+                            Err(format!(concat!("`{}` is not ", $what, " that this version has: write {}"), text, words))
+                        }
                     }
                 }
 
@@ -252,7 +282,11 @@ words! {
     }
     /// Where the write-ahead log is kept.
     WalKind, "a write-ahead log" {
+        /// With a local store as `Local`, with a remote one as `Store`.
+        Auto = "auto",
         /// In `<data-dir>/wal`.
-        Local = "local"
+        Local = "local",
+        /// In the object store.
+        Store = "store"
     }
 }

@@ -1,5 +1,8 @@
 //! How far a node is.
 
+use std::sync::Arc;
+
+use kelda_engine::HealthCell;
 use parking_lot::Mutex;
 
 /// How far a node is between its start and its end.
@@ -17,24 +20,33 @@ pub enum Phase {
 
 /// The phase, shared by a node and its admin listener.
 #[derive(Debug)]
-pub struct PhaseCell(Mutex<Phase>);
+pub struct PhaseCell {
+    phase: Mutex<Phase>,
+    engine: Arc<HealthCell>,
+}
 
 impl PhaseCell {
     /// A node that begins.
     #[must_use]
     pub fn new() -> PhaseCell {
-        PhaseCell(Mutex::new(Phase::Opening))
+        PhaseCell { phase: Mutex::new(Phase::Opening), engine: Arc::default() }
     }
 
     /// How far the node is.
     #[must_use]
     pub fn get(&self) -> Phase {
-        *self.0.lock()
+        *self.phase.lock()
+    }
+
+    /// How far the engine is, from before it has started.
+    #[must_use]
+    pub fn engine(&self) -> &Arc<HealthCell> {
+        &self.engine
     }
 
     /// It got further.
     pub(super) fn set(&self, phase: Phase) {
-        *self.0.lock() = phase;
+        *self.phase.lock() = phase;
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Node, Phase, PhaseCell, StartError, marker, meta_wal, store};
+use super::{Node, Phase, PhaseCell, StartError, log, marker, meta_wal, store};
 use crate::admin::{self, Admin, Backups};
 use crate::backup;
 use crate::config::{Listen, NodeSettings};
@@ -98,11 +98,7 @@ pub async fn prepare(env: Env, settings: NodeSettings) -> Result<Prepared, Start
         let site = served(admin::router(Arc::clone(&admin)));
         env.spawn("admin", accept::run(front(site, MAX_ADMIN_CONNECTIONS), listener));
     }
-    let engine = EngineConfig {
-        wal_linger: settings.wal_linger,
-        object_cache_bytes: settings.object_cache.0,
-        ..EngineConfig::default()
-    };
+    let engine = EngineConfig { object_cache_bytes: settings.object_cache.0, ..log::config(&settings) };
     Ok(Prepared {
         env,
         settings,
@@ -172,7 +168,10 @@ impl Prepared {
         config.maintenance.min_free = self.settings.min_free;
         config.ahead_of_store_ms = clock_ahead.map(i64::saturating_neg);
         let place = backup::Place::opened(opened.name, Arc::clone(&opened.store));
-        let engine = Engine::start(self.env.clone(), Arc::clone(&meta), opened.store, config, identity).await;
+        let health = Arc::clone(self.phase.engine());
+        let store = opened.store;
+        let engine =
+            Engine::start_shown(self.env.clone(), Arc::clone(&meta), store, config, identity, health).await;
         let engine = match engine {
             Ok(engine) => engine,
             Err(error) => {
