@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kelda_engine::WalKind;
 use kelda_env::Random as _;
 use kelda_env::sim::FaultPlan;
 use kelda_metalog::memory::FaultRates;
@@ -18,7 +19,7 @@ pub async fn disturb(world: Arc<World>, events: u64) {
     let random = world.sim.random();
     for _ in 0..events {
         world.sim.sleep(Duration::from_millis(50 + random.below(1500))).await;
-        match random.below(10) {
+        match random.below(11) {
             0..=2 => {
                 world.crash().await;
                 world.start().await;
@@ -40,7 +41,9 @@ pub async fn disturb(world: Arc<World>, events: u64) {
                 world.set_log_faults(FaultRates::default());
             }
             8 => full(&world).await,
-            _ => world.machine.jump_clock(random.below(60_000).cast_signed() - 30_000),
+            // With a log on a disk there is one node (P12).
+            9 if world.wal == WalKind::Object => world.fail_over().await,
+            _ => world.machine().jump_clock(random.below(60_000).cast_signed() - 30_000),
         }
     }
     calm(&world).await;
@@ -49,14 +52,19 @@ pub async fn disturb(world: Arc<World>, events: u64) {
 /// The disk is full for a while, perhaps over a crash.
 async fn full(world: &World) {
     let random = world.sim.random();
-    let used: usize =
-        world.machine.files().iter().filter_map(|path| world.machine.peek(path)).map(|file| file.len()).sum();
-    world.machine.set_capacity(Some(used as u64 + random.below(16 << 10)));
+    let used: usize = world
+        .machine()
+        .files()
+        .iter()
+        .filter_map(|path| world.machine().peek(path))
+        .map(|file| file.len())
+        .sum();
+    world.machine().set_capacity(Some(used as u64 + random.below(16 << 10)));
     world.sim.sleep(Duration::from_millis(random.below(3000))).await;
     if random.below(2) == 0 {
         world.crash().await;
     }
-    world.machine.set_capacity(None);
+    world.machine().set_capacity(None);
     if world.life().is_none() {
         world.start().await;
     }
@@ -66,7 +74,7 @@ async fn full(world: &World) {
 async fn calm(world: &World) {
     world.sim.set_faults(FaultPlan::calm());
     world.set_log_faults(FaultRates::default());
-    world.machine.set_capacity(None);
+    world.machine().set_capacity(None);
     world.crash().await;
     world.start().await;
 }

@@ -163,7 +163,7 @@ fn leaks(world: &World, state: &State) -> Vec<String> {
     found
         .extend(state.objects_to_destroy().map(|row| format!("object {} waits to be destroyed", row.object)));
     found.extend(state.reservations().map(|row| format!("object {} is still reserved", row.object)));
-    found.extend(world.machine.files().into_iter().filter(|path| path.starts_with("tmp/")));
+    found.extend(world.machine().files().into_iter().filter(|path| path.starts_with("tmp/")));
     for row in state.streams() {
         let refs = state.refs(row.id).count();
         let full = usize::try_from(row.bytes / (42 << 10)).unwrap_or(usize::MAX);
