@@ -2,7 +2,7 @@
 //! survives a loss of power, where `object_store` alone leaves holes (`docs/decisions/local-store-durability.md`). Never
 //! shares its directory with a writer in another process.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::io;
 use std::ops::Range;
@@ -156,6 +156,19 @@ impl LocalStore {
         key.match_indices('/').map(|(at, _)| self.root.join(&key[..at])).collect()
     }
 
+    /// Deletes an object, which is durable when its entry is synced. A missing one is none to delete, but may be one whose
+    /// deletion was not synced.
+    async fn remove(&self, key: &str) -> Result<(), StoreError> {
+        check_key(key)?;
+        self.writable(key, StoreOp::Delete)?;
+        let answer = self.files.delete(&ObjectPath::from(key)).await;
+        self.objects.forget(key);
+        match answer.map_err(|error| store_error(key, StoreOp::Delete, error)) {
+            Ok(()) | Err(StoreError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.failed_write(key, StoreOp::Delete, error)),
+        }
+    }
+
     /// Syncs the directory that holds an object.
     async fn sync_entry(&self, key: &str, op: StoreOp) -> Result<(), StoreError> {
         let (path, root, name) = (self.root.join(key), self.root.clone(), key.to_owned());
@@ -264,15 +277,21 @@ impl Store for LocalStore {
     }
 
     async fn delete(&self, key: &str) -> Result<(), StoreError> {
-        check_key(key)?;
-        self.writable(key, StoreOp::Delete)?;
-        let answer = self.files.delete(&ObjectPath::from(key)).await;
-        self.objects.forget(key);
-        match answer.map_err(|error| store_error(key, StoreOp::Delete, error)) {
-            // A missing object too: the sync of an earlier delete may have been cut short.
-            Ok(()) | Err(StoreError::NotFound { .. }) => self.sync_entry(key, StoreOp::Delete).await,
-            Err(error) => Err(self.failed_write(key, StoreOp::Delete, error)),
+        self.remove(key).await?;
+        self.sync_entry(key, StoreOp::Delete).await
+    }
+
+    /// Makes the deletions of one directory durable together: a log in the store is deleted by hundreds of slots.
+    async fn delete_many(&self, keys: &[String]) -> Result<(), StoreError> {
+        let mut in_directory: BTreeMap<&str, &str> = BTreeMap::new();
+        for key in keys {
+            self.remove(key).await?;
+            in_directory.insert(key.rsplit_once('/').map_or("", |(directory, _)| directory), key);
         }
+        for key in in_directory.into_values() {
+            self.sync_entry(key, StoreOp::Delete).await?;
+        }
+        Ok(())
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>, StoreError> {
