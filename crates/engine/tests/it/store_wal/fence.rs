@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kelda_engine::{AppendError, OpenError, StartError, WalKind};
+use kelda_engine::{AppendError, EngineConfig, MaintenanceConfig, OpenError, StartError, WalKind};
 use kelda_env::sim::{FaultPlan, Sim, StoreFaults};
 use kelda_format::rows::SessionState;
 use kelda_format::{Offset, SessionId};
@@ -33,13 +33,24 @@ fn the_streams_of_a_dead_machine_go_on_elsewhere() {
     });
 }
 
-/// A writer stopped at any moment, while another machine fences, recovers, opens the streams and goes on; then it is
-/// resumed.
+/// Compacts and collects as soon as anything may be.
+fn at_once() -> EngineConfig {
+    let maintenance = MaintenanceConfig {
+        destroy_grace: Duration::ZERO,
+        reservation_age: Duration::ZERO,
+        orphan_age: Duration::ZERO,
+        ..MaintenanceConfig::default()
+    };
+    EngineConfig { maintenance, ..in_store() }
+}
+
+/// A writer stopped at any moment, while another machine fences, recovers, opens the streams, goes on, compacts and collects;
+/// then it is resumed.
 #[test]
 fn a_paused_writer_gets_nothing_acknowledged_and_nothing_is_lost_or_there_twice() {
     for seed in 0..60 {
         Sim::run(seed, |sim| async move {
-            let site = Site::new(&sim);
+            let site = Site::with(&sim, at_once());
             let (paused, other) = (site.machine(1).await, site.machine(2).await);
             let (stream, session) = (paused.create("a").await, paused.engine.session());
             let store =
@@ -62,9 +73,16 @@ fn a_paused_writer_gets_nothing_acknowledged_and_nothing_is_lost_or_there_twice(
             for number in &answered {
                 assert!(found.contains(&body(*number, 2500)), "record {number} was acknowledged");
             }
-            let first = other.append(stream, "after").await.unwrap().first;
-            assert_eq!(first, Offset(found.len() as u64));
-            other.engine.flush().await;
+            let after: Vec<String> = (0..12).map(|number| format!("after {number}")).collect();
+            for (at, text) in (found.len() as u64..).zip(&after) {
+                assert_eq!(other.append(stream, text).await.unwrap().first, Offset(at));
+                // Many small objects.
+                other.engine.flush().await;
+            }
+            let before = other.view().applied();
+            other.engine.maintain_now().await;
+            assert!(other.view().applied() > before, "something was compacted or collected");
+            assert_eq!(other.view().objects_to_destroy().count(), 0, "it is gone");
             paused.gate.resume();
             for number in 60..65 {
                 let append = open.append(request(&[&body(number, 100)])).await;
@@ -74,7 +92,7 @@ fn a_paused_writer_gets_nothing_acknowledged_and_nothing_is_lost_or_there_twice(
             sim.set_faults(FaultPlan::calm());
             let end = other.read_all(stream).await;
             assert_eq!(end[..found.len()], found[..]);
-            assert_eq!(end[found.len()..], ["after"]);
+            assert_eq!(end[found.len()..], after);
             for (number, client) in clients.into_iter().enumerate() {
                 if let Some(Ok(appended)) = outcome(client).await {
                     let at = usize::try_from(appended.first.0).unwrap();
@@ -82,6 +100,9 @@ fn a_paused_writer_gets_nothing_acknowledged_and_nothing_is_lost_or_there_twice(
                 }
             }
             assert_ne!(paused.engine.session(), session, "it registered anew");
+            other.engine.maintain_now().await;
+            assert!(!site.slots(session).is_empty(), "no collection takes the seal");
+            assert_eq!(other.read_all(stream).await, end);
         });
     }
 }
