@@ -6,7 +6,9 @@ use crate::support::{Options, TestNode};
 
 /// A clock that runs fast, so that the interval of retention passes at once.
 fn fast() -> Options {
-    Options { speed: Some(50), ..Options::flags(&["--retention-interval=1s"]) }
+    // Small segments, which are made in a moment also by this clock.
+    let flags = Options::flags(&["--retention-interval=1s"]);
+    Options { speed: Some(10), segment_bytes: Some(1 << 20), ..flags }
 }
 
 async fn until_starts_after(node: &TestNode, path: &str, offset: u64) -> u64 {

@@ -7,6 +7,7 @@ mod bounds;
 mod create;
 mod delete;
 mod expiry;
+mod forks;
 mod json;
 mod list;
 mod names;
