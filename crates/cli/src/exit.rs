@@ -141,16 +141,16 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         match error {
-            Error::Endpoint(_) => Failure::usage(message),
+            Error::Endpoint(_) | Error::Invalid { .. } => Failure::usage(message),
             Error::Limit(_) => Failure::input(message),
-            Error::Unreachable { .. } => {
+            Error::Unreachable { .. } | Error::OutcomeUnknown { .. } => {
                 Failure::ours("unreachable", "No answer from the server", message, UNAVAILABLE)
             }
-            Error::Protocol(_) => Failure::ours("protocol", "The answer is not understood", message, FAILED),
             Error::Problem(problem) => {
                 let exit = exit_of(problem.status, problem.code());
                 Failure::Said(Box::new(Complaint { fields: fields(*problem), message, exit }))
             }
+            _ => Failure::ours("protocol", "The answer is not understood", message, FAILED),
         }
     }
 }

@@ -20,6 +20,7 @@ mod progress;
 mod range;
 mod read;
 mod reference;
+mod remote;
 mod restore;
 mod stream;
 mod streams;
@@ -85,7 +86,7 @@ fn working(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failur
 /// A verb that talks to a server, to its end.
 fn remote(matches: &ArgMatches, ui: Ui, verb: Verb) -> Result<(), Failure> {
     let used = profile::in_force(&profile::said(matches))?;
-    let kelda = Kelda::connect(&used.endpoint)?;
+    let kelda = remote::client(&used.endpoint)?;
     let runtime = runtime()?;
     let result = runtime.block_on(run(&kelda, ui, verb));
     // A thread may wait for standard input, and what it would read is not wanted any more.

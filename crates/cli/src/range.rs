@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kelda_client::{Kelda, ReadOptions, Reader, Start};
+use kelda_client::{Kelda, RangeReader, ReadOptions, Start};
 
 use crate::args::Edge;
 use crate::exit::Failure;
@@ -50,7 +50,7 @@ pub async fn offset_of(kelda: &Kelda, name: &str, edge: &Edge) -> Result<(u64, O
         Edge::Time(text) | Edge::Ago(text, _) => Start::From(text.clone()),
     };
     let options = ReadOptions { start, until: None, count: Some(1), follow: false, patience: Duration::ZERO };
-    let mut reader = Reader::new(kelda, name, options);
+    let mut reader = RangeReader::new(kelda, name, options);
     let first = reader.next().await.map_err(|error| Failure::about(name, error))?;
     let offset = first.map(|record| record.offset.0).or(reader.position());
     let offset = offset.ok_or_else(|| Failure::local("the server did not say where the stream ends"))?;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kelda_client::{Kelda, ReadOptions, Reader, Start};
+use kelda_client::{Kelda, RangeReader, ReadOptions, Start};
 
 use crate::args::{Edge, Format, ReadArgs, Reading, TailArgs};
 use crate::clock;
@@ -43,7 +43,7 @@ async fn run(
     let format = format(ui, reading.format)?;
     let patience = Duration::from_secs(reading.retry);
     let (count, until) = (reading.count, reading.until.map(|edge| until(edge, clock::now_ms())));
-    let mut reader = Reader::new(kelda, name, ReadOptions { start, until, count, follow, patience });
+    let mut reader = RangeReader::new(kelda, name, ReadOptions { start, until, count, follow, patience });
     let mut output = Records::new(format);
     let (mut progress, mut untold, mut untold_bytes) = (None, 0, 0);
     loop {

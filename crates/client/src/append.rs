@@ -10,9 +10,10 @@ use kelda_format::header::Headers;
 use kelda_format::records::{self, CONTENT_TYPE};
 
 use crate::backoff::Backoff;
+use crate::connect::Kelda;
 use crate::error::Error;
 use crate::http::Answer;
-use crate::stream::{Kelda, path};
+use crate::stream::path;
 use crate::timer::{self, Stopwatch};
 
 /// What an append got.
@@ -47,8 +48,7 @@ impl Appender {
     /// Appends one batch (see [`encode_bodies`]) atomically.
     ///
     /// # Errors
-    /// What the server refused; [`Error::Unreachable`] when `patience` ran out, and then whether the batch was
-    /// stored is unknown.
+    /// What the server refused; [`Error::OutcomeUnknown`] when `patience` ran out and the batch may have been stored.
     pub async fn append(&mut self, batch: Bytes) -> Result<Appended, Error> {
         let headers = [
             ("content-type", CONTENT_TYPE.to_owned()),
@@ -80,7 +80,7 @@ impl Kelda {
     /// Appends one encoded batch without a producer, in one try.
     ///
     /// # Errors
-    /// What the server refused; after [`Error::Unreachable`] whether the batch was stored is unknown.
+    /// What the server refused; after [`Error::OutcomeUnknown`] whether the batch was stored is unknown.
     pub async fn append_once(&self, name: &str, batch: Bytes) -> Result<Appended, Error> {
         let headers = [("content-type", CONTENT_TYPE.to_owned())];
         appended(&self.http.send(Method::POST, &path(name), &headers, batch).await?)

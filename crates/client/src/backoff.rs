@@ -1,59 +1,65 @@
 //! How long to wait between two tries: owns the growing, jittered pause and the patience that ends it, guarantees
 //! that clients which lost one server together do not come back together, never waits itself.
 
-#![expect(clippy::disallowed_types, reason = "a seed is to depend on chance; nothing is iterated")]
-
-use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use crate::http::ANSWER_LIMIT;
+use crate::random;
+use crate::retry::RetryPolicy;
 
-/// The first pause.
-const FIRST: Duration = Duration::from_millis(50);
-/// The longest pause.
-const LONGEST: Duration = Duration::from_secs(2);
 /// The least time that a try gets, however little patience is left: a busy server answers within it.
 const SHORTEST_TRY: Duration = Duration::from_secs(10);
 
 /// The pauses of one request, until its patience is used up.
 #[derive(Debug)]
 pub(crate) struct Backoff {
+    policy: RetryPolicy,
     ceiling: Duration,
-    left: Duration,
+    /// What is left of the patience; nothing is no end.
+    left: Option<Duration>,
     random: u64,
 }
 
 impl Backoff {
     /// Pauses, and tries in vain, of at most `patience` together.
     pub(crate) fn new(patience: Duration) -> Backoff {
-        // Every state hashes with keys of its own; the library has no other source of randomness and needs no better.
-        Backoff::seeded(patience, RandomState::new().hash_one(0_u8))
+        Backoff::of(RetryPolicy::within(patience))
+    }
+
+    /// Pauses as the policy wants them.
+    pub(crate) fn of(policy: RetryPolicy) -> Backoff {
+        Backoff::seeded(policy, random::seed())
+    }
+
+    /// What was tried succeeded: the next failure begins anew.
+    pub(crate) fn reset(&mut self) {
+        (self.ceiling, self.left) = (self.policy.first_pause(), self.policy.patience());
     }
 
     /// How long the next try may wait for an answer: what is left, within reason.
     pub(crate) fn limit(&self) -> Duration {
-        self.left.clamp(SHORTEST_TRY, ANSWER_LIMIT)
+        self.left.map_or(ANSWER_LIMIT, |left| left.clamp(SHORTEST_TRY, ANSWER_LIMIT))
     }
 
     /// A try took so long in vain.
     pub(crate) fn spend(&mut self, elapsed: Duration) {
-        self.left = self.left.saturating_sub(elapsed);
+        self.left = self.left.map(|left| left.saturating_sub(elapsed));
     }
 
-    fn seeded(patience: Duration, seed: u64) -> Backoff {
-        Backoff { ceiling: FIRST, left: patience, random: seed }
+    fn seeded(policy: RetryPolicy, seed: u64) -> Backoff {
+        Backoff { policy, ceiling: policy.first_pause(), left: policy.patience(), random: seed }
     }
 
     /// The next pause, between half of its ceiling and all of it, and the ceiling doubles each time; nothing when
     /// the patience is used up.
     pub(crate) fn pause(&mut self) -> Option<Duration> {
-        if self.left.is_zero() {
+        if self.left == Some(Duration::ZERO) {
             return None;
         }
         let half = self.ceiling / 2;
-        let pause = (half + half.mul_f64(self.fraction())).min(self.left);
-        self.left -= pause;
-        self.ceiling = (self.ceiling * 2).min(LONGEST);
+        let pause = (half + half.mul_f64(self.fraction())).min(self.left.unwrap_or(Duration::MAX));
+        self.left = self.left.map(|left| left - pause);
+        self.ceiling = (self.ceiling * 2).min(self.policy.longest_pause());
         Some(pause)
     }
 

@@ -1,7 +1,13 @@
 //! What can go wrong for a caller: owns the few kinds to act on, guarantees that a server's problem document
 //! keeps its code and fields, never hides that an outcome is unknown.
 
+use std::fmt;
+use std::sync::Arc;
+
+use kelda_format::StreamId;
 use serde::Deserialize;
+
+use crate::reader::ReaderEnd;
 
 /// The body of a Kelda error answer (`application/problem+json`).
 #[derive(Clone, Debug, Default, Deserialize, serde::Serialize)]
@@ -31,16 +37,34 @@ impl Problem {
     }
 }
 
-/// An error of the client library.
-#[derive(Debug, thiserror::Error)]
+/// An error of the client library. More kinds may come, so a `match` needs an arm for the rest.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The endpoint is not an `http://host:port` URL.
     #[error("the endpoint {0:?} is not usable: expected http://HOST:PORT")]
     Endpoint(String),
-    /// The server could not be reached, or the connection broke before the answer; when the request wrote
-    /// something, whether it did is unknown.
+    /// A value that was given to the library cannot be used; nothing was sent.
+    #[error("{what} {value} is not usable: expected {expected}")]
+    Invalid {
+        /// Which value.
+        what: &'static str,
+        /// The value.
+        value: String,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// The server could not be reached, or the connection broke before the answer. Nothing was written.
     #[error("no answer from {endpoint}: {cause}")]
     Unreachable {
+        /// Where the request went.
+        endpoint: String,
+        /// What the transport said.
+        cause: String,
+    },
+    /// A request that writes was sent and no answer came: whether it was done is unknown.
+    #[error("no answer from {endpoint}, and whether it was done is unknown: {cause}")]
+    OutcomeUnknown {
         /// Where the request went.
         endpoint: String,
         /// What the transport said.
@@ -49,6 +73,51 @@ pub enum Error {
     /// The server answered with a problem.
     #[error("{}", describe(.0))]
     Problem(Box<Problem>),
+    /// The stream exists with other limits than those asked for.
+    #[error(transparent)]
+    Mismatch(Box<StreamMismatch>),
+    /// The name stands for another stream than before: it was deleted and created anew.
+    #[error("{stream:?} is not the stream it was: expected stream id {expected}, found {found}")]
+    StreamChanged {
+        /// The name.
+        stream: String,
+        /// The id that was read or stored before.
+        expected: StreamId,
+        /// The id that the name stands for now, or `unknown`.
+        found: String,
+    },
+    /// Records that were to be read are gone: trimmed, or given up by retention.
+    #[error("the records of {stream:?} from offset {from} up to {to} are gone")]
+    Gap {
+        /// The stream.
+        stream: String,
+        /// The first offset that is missing.
+        from: u64,
+        /// The first offset that is held.
+        to: u64,
+    },
+    /// A newer run of the same producer has taken over; what was not acknowledged was not written by this one.
+    #[error("producer {producer:?} is fenced: its epoch {epoch} is older than {current}")]
+    Fenced {
+        /// The producer's id.
+        producer: String,
+        /// The epoch of this one.
+        epoch: u64,
+        /// The epoch in force.
+        current: u64,
+    },
+    /// What was used has ended before: a producer that was closed or failed, a reader that stopped.
+    #[error("{0} has ended")]
+    Ended(String),
+    /// A reader stopped by itself.
+    #[error("the reader stopped: {0}")]
+    ReaderStopped(Box<ReaderEnd>),
+    /// A payload does not decode, or cannot be encoded.
+    #[error(transparent)]
+    Codec(#[from] CodecError),
+    /// A checkpoint could not be loaded or stored.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
     /// A record or a batch is larger than any server takes.
     #[error(transparent)]
     Limit(#[from] kelda_format::LimitError),
@@ -62,12 +131,105 @@ impl Error {
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
-            Error::Unreachable { .. } => true,
+            Error::Unreachable { .. } | Error::OutcomeUnknown { .. } => true,
             // What is damaged stays so.
             Error::Problem(problem) if problem.code() == "damaged" => false,
-            Error::Problem(problem) => matches!(problem.status, 429 | 500 | 502 | 503 | 504 | 507),
-            Error::Endpoint(_) | Error::Limit(_) | Error::Protocol(_) => false,
+            Error::Problem(problem) => matches!(problem.status, 408 | 429 | 500 | 502 | 503 | 504 | 507),
+            _ => false,
         }
+    }
+
+    /// Whether something may have been written although no answer says so.
+    #[must_use]
+    pub fn is_outcome_unknown(&self) -> bool {
+        match self {
+            Error::OutcomeUnknown { .. } => true,
+            // A 5xx of something between says nothing; those of a server that did nothing have codes of their own.
+            Error::Problem(problem) => {
+                matches!(problem.code(), "outcome-unknown" | "internal")
+                    || matches!(problem.status, 502 | 504)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the connection is gone, as opposed to a server that answers and cannot do it now.
+    #[must_use]
+    pub fn is_lost_connection(&self) -> bool {
+        matches!(self, Error::Unreachable { .. } | Error::OutcomeUnknown { .. })
+    }
+
+    /// The server's code, when a problem is the cause: `not-found`, `sealed` and so on.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Error::Problem(problem) => Some(problem.code()),
+            _ => None,
+        }
+    }
+}
+
+/// A payload that does not decode, or cannot be encoded.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the payload is no {expected}: {cause}")]
+pub struct CodecError {
+    /// What it should be: `JSON`, `UTF-8 text` and so on.
+    pub expected: &'static str,
+    /// What is wrong with it.
+    pub cause: String,
+}
+
+impl CodecError {
+    /// An error that says what was expected and what was found.
+    pub fn new(expected: &'static str, cause: impl fmt::Display) -> CodecError {
+        CodecError { expected, cause: cause.to_string() }
+    }
+}
+
+/// A checkpoint that could not be loaded or stored.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the checkpoint {name:?} {what}: {cause}")]
+pub struct CheckpointError {
+    /// The name it is stored under.
+    pub name: String,
+    /// What went wrong: `cannot be loaded`, `cannot be stored`.
+    pub what: &'static str,
+    /// Why.
+    pub cause: Arc<dyn std::error::Error + Send + Sync>,
+}
+
+/// A stream that exists with other limits than those asked for, and both of each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamMismatch {
+    /// The stream.
+    pub stream: String,
+    /// What differs; never empty.
+    pub differences: Vec<Difference>,
+}
+
+/// One thing that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What it is: `max_age`, `max_bytes`, `segment_bytes`, `content_type`, `ttl`, ...
+    pub field: String,
+    /// What the stream has; `None` when it has none.
+    pub existing: Option<String>,
+    /// What was asked for; `None` when nothing was.
+    pub requested: Option<String>,
+}
+
+impl std::error::Error for StreamMismatch {}
+
+impl fmt::Display for StreamMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} exists with other limits", self.stream)?;
+        for (index, difference) in self.differences.iter().enumerate() {
+            let said = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+            let (existing, requested) = (said(&difference.existing), said(&difference.requested));
+            let before = if index == 0 { ": " } else { "; " };
+            write!(f, "{before}{} is {existing}, asked for was {requested}", difference.field)?;
+        }
+        Ok(())
     }
 }
 

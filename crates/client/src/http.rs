@@ -1,37 +1,43 @@
 //! The HTTP transport: owns the connection pool, guarantees that an error status becomes a typed problem and that every
-//! wait ends, never retries by itself.
+//! wait ends, repeats only what may be repeated.
 
+mod nodes;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderMap};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, USER_AGENT};
 use hyper::{Method, Request, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 
+use crate::backoff::Backoff;
+pub(crate) use crate::connect::ANSWER_LIMIT;
+use crate::connect::Settings;
 use crate::endpoint;
 use crate::error::{Error, Problem};
-use crate::timer;
+use crate::retry::RetryPolicy;
+use crate::timer::{self, Stopwatch};
+use nodes::Nodes;
 
 /// An error body larger than this is cut; problem documents are far smaller.
 const MAX_PROBLEM_BYTES: usize = 64 * 1024;
-
-/// How long an answer may take to begin, a slow request's body apart.
-pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// How long a connection may take to be there.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// How long the next bytes of an answer may take to come.
-const IDLE_LIMIT: Duration = Duration::from_secs(30);
 /// A request gets a second more for each so many bytes of its body: slower lines are not waited for.
 const BYTES_PER_SECOND: u64 = 128 * 1024;
 
-/// One endpoint and its pool of connections.
-#[derive(Clone, Debug)]
+/// The nodes of one cluster and the pool of connections to them. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct Http {
-    endpoint: String,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    nodes: Nodes,
+    settings: Settings,
     client: Client<HttpConnector, Full<Bytes>>,
 }
 
@@ -40,24 +46,35 @@ pub(crate) struct Answer {
     pub(crate) headers: HeaderMap,
     body: Incoming,
     endpoint: String,
+    idle_limit: Duration,
 }
 
 impl Http {
-    pub(crate) fn new(endpoint: &str) -> Result<Self, Error> {
-        let endpoint = endpoint::check(endpoint)?;
+    pub(crate) fn new(endpoint: &str, settings: Settings) -> Result<Self, Error> {
+        let nodes = Nodes::new(endpoint::check(endpoint)?, &settings.nodes)?;
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(CONNECT_LIMIT));
-        let client = Client::builder(TokioExecutor::new()).build(connector);
-        Ok(Http { endpoint: endpoint.to_owned(), client })
+        connector.set_connect_timeout(Some(settings.connect_limit));
+        let client = Client::builder(TokioExecutor::new()).http2_only(settings.http2).build(connector);
+        Ok(Http { inner: Arc::new(Inner { nodes, settings, client }) })
     }
 
-    /// Where requests go.
+    /// The endpoint that was given.
     pub(crate) fn endpoint(&self) -> &str {
-        &self.endpoint
+        self.inner.nodes.first()
     }
 
-    /// Sends one request; `target` is the path with its query, already escaped.
+    /// How long a request may wait at the tail.
+    pub(crate) fn live_limit(&self) -> Duration {
+        self.inner.settings.live_limit
+    }
+
+    /// How calls are tried again.
+    pub(crate) fn calls(&self) -> RetryPolicy {
+        self.inner.settings.calls
+    }
+
+    /// Sends one request in one try; `target` is the path with its query, already escaped.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -65,10 +82,32 @@ impl Http {
         headers: &[(&str, String)],
         body: Bytes,
     ) -> Result<Answer, Error> {
-        self.send_within(ANSWER_LIMIT, method, target, headers, body).await
+        self.send_within(self.inner.settings.answer_limit, method, target, headers, body).await
     }
 
-    /// The same, when the answer may take up to `limit` to begin.
+    /// Sends a request that may be repeated until it is answered or the patience for calls ends.
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        target: &str,
+        headers: &[(&str, String)],
+        body: Bytes,
+    ) -> Result<Answer, Error> {
+        let mut backoff = Backoff::of(self.inner.settings.calls);
+        loop {
+            let began = Stopwatch::start();
+            match self.send(method.clone(), target, headers, body.clone()).await {
+                Err(error) if error.is_retryable() => {
+                    backoff.spend(began.elapsed());
+                    let Some(pause) = backoff.pause() else { return Err(error) };
+                    timer::sleep(pause).await;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// One try, when the answer may take up to `limit` to begin.
     pub(crate) async fn send_within(
         &self,
         limit: Duration,
@@ -77,36 +116,61 @@ impl Http {
         headers: &[(&str, String)],
         body: Bytes,
     ) -> Result<Answer, Error> {
-        let mut request = Request::builder().method(method).uri(format!("{}{target}", self.endpoint));
+        let Inner { nodes, settings, client } = &*self.inner;
+        let stream = target.split('?').next().unwrap_or_default();
+        let node = nodes.of(stream);
+        let endpoint = nodes.endpoint(node);
+        let mut request = Request::builder().method(method.clone()).uri(format!("{endpoint}{target}"));
+        let own = [(AUTHORIZATION, &settings.token), (USER_AGENT, &settings.agent)];
+        for (name, value) in own {
+            if let Some(value) = value {
+                request = request.header(name, value);
+            }
+        }
         for (name, value) in headers {
             request = request.header(*name, value);
         }
         let limit = limit + Duration::from_secs(body.len() as u64 / BYTES_PER_SECOND);
         let request = request.body(Full::new(body)).map_err(|error| Error::Protocol(error.to_string()))?;
-        let response = timer::within(limit, self.client.request(request)).await;
-        let response = response.ok_or_else(|| silent(&self.endpoint, limit))?;
-        let response = response.map_err(|error| self.unreachable(&error))?;
+        let response = match timer::within(limit, client.request(request)).await {
+            Some(Ok(response)) => response,
+            Some(Err(error)) => {
+                nodes.failed(node, stream);
+                let writes = !error.is_connect() && !is_safe(&method);
+                return Err(lost(endpoint, chain(&error), writes));
+            }
+            None => {
+                nodes.failed(node, stream);
+                return Err(lost(endpoint, silence(limit), !is_safe(&method)));
+            }
+        };
         if response.status().is_success() {
             let (parts, body) = response.into_parts();
-            return Ok(Answer { headers: parts.headers, body, endpoint: self.endpoint.clone() });
+            if let Some(owner) = parts.headers.get("kelda-owner").and_then(|owner| owner.to_str().ok()) {
+                nodes.owns(stream, owner);
+            }
+            let (endpoint, idle_limit) = (endpoint.to_owned(), settings.idle_limit);
+            return Ok(Answer { headers: parts.headers, body, endpoint, idle_limit });
         }
-        Err(self.problem(response).await)
+        let error = self.problem(endpoint, response).await;
+        if let Error::Problem(problem) = &error
+            && problem.code() == "owned-elsewhere"
+        {
+            let owner = problem.fields.get("owner").and_then(|owner| owner.as_str());
+            owner.inspect(|owner| nodes.owns(stream, owner));
+        }
+        Err(error)
     }
 
-    fn unreachable(&self, error: &dyn std::error::Error) -> Error {
-        Error::Unreachable { endpoint: self.endpoint.clone(), cause: chain(error) }
-    }
-
-    async fn problem(&self, response: Response<Incoming>) -> Error {
+    async fn problem(&self, endpoint: &str, response: Response<Incoming>) -> Error {
         let status = response.status();
         // Something between may say what a later try does not meet; any other refusal has to be that of a Kelda.
         let passing = matches!(status.as_u16(), 408 | 429 | 500..=599);
         if !passing && !is_kelda(response.headers()) {
-            let endpoint = &self.endpoint;
             return Error::Protocol(format!("{endpoint} answered {status}, and not as a Kelda server does"));
         }
         let limited = http_body_util::Limited::new(response.into_body(), MAX_PROBLEM_BYTES);
-        let body = match timer::within(IDLE_LIMIT, limited.collect()).await {
+        let body = match timer::within(self.inner.settings.idle_limit, limited.collect()).await {
             Some(Ok(collected)) => collected.to_bytes(),
             Some(Err(_)) | None => Bytes::new(),
         };
@@ -142,24 +206,34 @@ impl Answer {
 
     /// The whole body.
     pub(crate) async fn bytes(self) -> Result<Bytes, Error> {
-        let (endpoint, mut body) = (self.endpoint, self.body);
+        let (endpoint, limit, mut body) = (self.endpoint, self.idle_limit, self.body);
         let mut parts = Vec::new();
         loop {
-            let frame = timer::within(IDLE_LIMIT, body.frame()).await;
-            match frame.ok_or_else(|| silent(&endpoint, IDLE_LIMIT))? {
-                None => break,
-                Some(Ok(frame)) => parts.extend(frame.into_data().ok()),
-                Some(Err(error)) => return Err(Error::Unreachable { endpoint, cause: chain(&error) }),
+            match timer::within(limit, body.frame()).await {
+                None => return Err(lost(&endpoint, silence(limit), false)),
+                Some(None) => break,
+                Some(Some(Ok(frame))) => parts.extend(frame.into_data().ok()),
+                Some(Some(Err(error))) => return Err(lost(&endpoint, chain(&error), false)),
             }
         }
         Ok(if parts.len() == 1 { parts.remove(0) } else { parts.concat().into() })
     }
 }
 
-/// The error of a wait that reached its limit.
-fn silent(endpoint: &str, limit: Duration) -> Error {
-    let cause = format!("nothing came for {} seconds", limit.as_secs());
-    Error::Unreachable { endpoint: endpoint.to_owned(), cause }
+/// Whether a request of this method changes nothing.
+fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+/// The error of a request that got no answer; `writes` when it may have changed something.
+fn lost(endpoint: &str, cause: String, writes: bool) -> Error {
+    let endpoint = endpoint.to_owned();
+    if writes { Error::OutcomeUnknown { endpoint, cause } } else { Error::Unreachable { endpoint, cause } }
+}
+
+/// What is said of a wait that reached its limit.
+fn silence(limit: Duration) -> String {
+    format!("nothing came for {} seconds", limit.as_secs())
 }
 
 /// Whether the headers are those of a Kelda server: a problem, or a header of its own.

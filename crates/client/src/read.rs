@@ -11,13 +11,10 @@ use kelda_format::records::{CONTENT_TYPE, Frame};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::backoff::Backoff;
+use crate::connect::Kelda;
 use crate::error::Error;
-use crate::stream::{Kelda, path};
+use crate::stream::path;
 use crate::timer::{self, Stopwatch};
-
-/// How long a request may wait at the tail before it is asked whether the server is there: one answers after 25 seconds
-/// when nothing comes, unless it is configured otherwise.
-const LIVE_LIMIT: Duration = Duration::from_secs(90);
 
 /// Where a reader starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,9 +42,10 @@ pub struct ReadOptions {
     pub patience: Duration,
 }
 
-/// Reads one stream from a position on.
+/// Reads a range of one stream, record by record: what a copy, an export or a look at a stream needs. For a program that
+/// handles records as they come there is [`Kelda::stream`].
 #[derive(Debug)]
-pub struct Reader {
+pub struct RangeReader {
     kelda: Kelda,
     target: String,
     options: ReadOptions,
@@ -58,17 +56,17 @@ pub struct Reader {
     finished: bool,
 }
 
-impl Reader {
-    /// A reader of `stream`; nothing is sent before the first [`Reader::next`].
+impl RangeReader {
+    /// A reader of `stream`; nothing is sent before the first [`RangeReader::next`].
     #[must_use]
-    pub fn new(kelda: &Kelda, stream: &str, options: ReadOptions) -> Reader {
+    pub fn new(kelda: &Kelda, stream: &str, options: ReadOptions) -> RangeReader {
         let position = match options.start {
             Start::Offset(offset) => Some(offset),
             _ => None,
         };
         let (kelda, target, remaining) = (kelda.clone(), path(stream), options.count);
         let (stream_id, page, finished) = (None, VecDeque::new(), false);
-        Reader { kelda, target, options, position, stream_id, remaining, page, finished }
+        RangeReader { kelda, target, options, position, stream_id, remaining, page, finished }
     }
 
     /// The next record; `None` at the end of what was asked for, or of a sealed stream.
@@ -92,7 +90,7 @@ impl Reader {
         }
     }
 
-    /// Whether [`Reader::next`] answers at once, without asking the server.
+    /// Whether [`RangeReader::next`] answers at once, without asking the server.
     #[must_use]
     pub fn has_buffered(&self) -> bool {
         self.finished || self.remaining == Some(0) || !self.page.is_empty()
@@ -114,7 +112,7 @@ impl Reader {
         let mut backoff = Backoff::new(self.options.patience);
         let mut live = self.options.follow && self.position.is_some();
         loop {
-            let limit = if live { LIVE_LIMIT } else { backoff.limit() };
+            let limit = if live { self.kelda.http.live_limit() } else { backoff.limit() };
             let began = Stopwatch::start();
             match self.fetch_once(live, limit).await {
                 Err(error) if error.is_retryable() => {

@@ -6,17 +6,12 @@ use hyper::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
+use crate::connect::Kelda;
 use crate::error::Error;
-use crate::http::{Answer, Http};
+use crate::http::Answer;
 
 /// What stays as it is in a path segment (RFC 3986, unreserved).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-/// A connection to a Kelda endpoint; cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Kelda {
-    pub(crate) http: Http,
-}
 
 /// How a stream is to be created; what is absent is left to the server.
 #[derive(Clone, Debug, Default)]
@@ -83,14 +78,6 @@ pub struct Listing {
 }
 
 impl Kelda {
-    /// Prepares to talk to `endpoint`, such as `http://127.0.0.1:4437`; connects on first use.
-    ///
-    /// # Errors
-    /// [`Error::Endpoint`] when the URL is not usable.
-    pub fn connect(endpoint: &str) -> Result<Kelda, Error> {
-        Ok(Kelda { http: Http::new(endpoint)? })
-    }
-
     /// Creates a stream, or returns the existing one (`false`) when it is configured alike.
     ///
     /// # Errors
@@ -116,7 +103,7 @@ impl Kelda {
     /// # Errors
     /// A problem with status 404 when there is no such stream.
     pub async fn head(&self, name: &str) -> Result<StreamHead, Error> {
-        let answer = self.http.send(Method::HEAD, &path(name), &[], Bytes::new()).await?;
+        let answer = self.http.call(Method::HEAD, &path(name), &[], Bytes::new()).await?;
         head(name, &answer)
     }
 
@@ -129,7 +116,7 @@ impl Kelda {
         if let Some(after) = start_after {
             target.push_str(&format!("&start_after={}", utf8_percent_encode(after, SEGMENT)));
         }
-        let body = self.http.send(Method::GET, &target, &[], Bytes::new()).await?.bytes().await?;
+        let body = self.http.call(Method::GET, &target, &[], Bytes::new()).await?.bytes().await?;
         let wrong = |error: serde_json::Error| {
             Error::Protocol(format!("{} sent no list of streams: {error}", self.http.endpoint()))
         };
@@ -153,7 +140,7 @@ impl Kelda {
     pub async fn trim(&self, name: &str, offset: u64, stream_id: Option<&str>) -> Result<StreamHead, Error> {
         let mut headers = vec![("kelda-trim-before", offset.to_string())];
         headers.extend(stream_id.map(|id| ("kelda-if-stream-id", id.to_owned())));
-        head(name, &self.http.send(Method::PATCH, &path(name), &headers, Bytes::new()).await?)
+        head(name, &self.http.call(Method::PATCH, &path(name), &headers, Bytes::new()).await?)
     }
 
     /// Changes the limits of a stream.
@@ -175,7 +162,7 @@ impl Kelda {
         ];
         let headers: Vec<_> =
             headers.into_iter().filter_map(|(header, value)| Some((header, value?))).collect();
-        head(name, &self.http.send(Method::PATCH, &path(name), &headers, Bytes::new()).await?)
+        head(name, &self.http.call(Method::PATCH, &path(name), &headers, Bytes::new()).await?)
     }
 
     /// Seals the stream: it takes no more records. Repeating it is no error. Returns the final offset.
@@ -184,7 +171,7 @@ impl Kelda {
     /// A problem with status 404 when there is no such stream.
     pub async fn seal(&self, name: &str) -> Result<u64, Error> {
         let headers = [("stream-closed", "true".to_owned())];
-        let answer = self.http.send(Method::POST, &path(name), &headers, Bytes::new()).await?;
+        let answer = self.http.call(Method::POST, &path(name), &headers, Bytes::new()).await?;
         answer.number("stream-next-offset")
     }
 }
@@ -200,7 +187,7 @@ pub fn path(name: &str) -> String {
     path
 }
 
-fn head(name: &str, answer: &Answer) -> Result<StreamHead, Error> {
+pub(crate) fn head(name: &str, answer: &Answer) -> Result<StreamHead, Error> {
     let headers = answer.headers.iter().filter(|(name, _)| {
         let name = name.as_str();
         name.starts_with("kelda-") || name.starts_with("stream-")

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{ACCEPT, HeaderValue};
-use kelda_client::{FrameWalk, Kelda, path};
+use kelda_client::{FrameWalk, path};
 use kelda_env::processor_time;
 use serde_json::json;
 
@@ -97,7 +97,7 @@ impl CatchUp {
     /// Reads a stream that is there.
     pub async fn existing(&self, world: &World, endpoint: &str, name: &str) -> Result<Measurement, Failure> {
         let target = Target::new(endpoint)?;
-        let head = Kelda::connect(endpoint)?.head(name).await;
+        let head = crate::remote::client(endpoint)?.head(name).await;
         let head = head.map_err(|error| Failure::about(name, error))?;
         let start = head.headers.get("kelda-start-offset").and_then(|start| start.parse::<u64>().ok());
         let start = start.unwrap_or(0);

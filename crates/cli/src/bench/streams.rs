@@ -34,7 +34,7 @@ impl Streams {
         let prefix = format!("bench/{:016x}", random.next_u64());
         let interrupt = signal(SignalKind::interrupt())
             .map_err(|error| Failure::local(format!("cannot listen for signals: {error}")))?;
-        let kelda = Kelda::connect(endpoint)?;
+        let kelda = crate::remote::client(endpoint)?;
         let mut streams = Streams { kelda, names: Vec::new(), keep, interrupt };
         let options =
             CreateOptions { content_type: Some(content_type.to_owned()), ..CreateOptions::default() };
@@ -82,7 +82,7 @@ impl Streams {
             // What was cut off in the middle of an append may be in the way for a moment.
             for _ in 1..DELETE_TRIES {
                 // A server that is not there was waited for already.
-                if matches!(deleted, Ok(()) | Err(kelda_client::Error::Unreachable { .. })) {
+                if deleted.as_ref().map_or_else(kelda_client::Error::is_lost_connection, |()| true) {
                     break;
                 }
                 deleted = self.kelda.delete(name).await;
@@ -90,7 +90,7 @@ impl Streams {
             if let Err(error) = deleted {
                 eprintln!("kelda: {name} is left there: {error}");
                 // A server that is not there would be waited for once a stream.
-                let lost = matches!(error, kelda_client::Error::Unreachable { .. });
+                let lost = error.is_lost_connection();
                 first = first.and(Err(Failure::about(name, error)));
                 if lost {
                     break;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kelda_client::{Appender, CreateOptions, Kelda, ReadOptions, Reader, Start, encode_bodies};
+use kelda_client::{Appender, CreateOptions, Kelda, RangeReader, ReadOptions, Start, encode_bodies};
 
 use crate::node::Node;
 
@@ -41,7 +41,7 @@ fn batch(producer: &str, sequence: u64) -> Bytes {
 }
 
 async fn idempotent(endpoint: String, producer: String, stream: String, load: Arc<Load>) -> Acknowledged {
-    let kelda = Kelda::connect(&endpoint).unwrap();
+    let kelda = crate::node::client(&endpoint);
     let mut appender = Appender::new(&kelda, &stream, producer.clone(), Duration::from_secs(120));
     let mut acknowledged = Acknowledged::new();
     let mut sequence = 0;
@@ -55,7 +55,7 @@ async fn idempotent(endpoint: String, producer: String, stream: String, load: Ar
 }
 
 async fn plain(endpoint: String, producer: String, stream: String, load: Arc<Load>) -> Acknowledged {
-    let kelda = Kelda::connect(&endpoint).unwrap();
+    let kelda = crate::node::client(&endpoint);
     let mut acknowledged = Acknowledged::new();
     let mut sequence = 0;
     while !load.stop.load(Ordering::Relaxed) {
@@ -79,7 +79,7 @@ async fn contents(kelda: &Kelda, stream: &str) -> Vec<(String, u64)> {
         follow: false,
         patience: Duration::from_secs(30),
     };
-    let mut reader = Reader::new(kelda, stream, options);
+    let mut reader = RangeReader::new(kelda, stream, options);
     let mut found = Vec::new();
     while let Some(record) = reader.next().await.unwrap() {
         assert_eq!(record.offset.0, found.len() as u64, "{stream}: offsets are dense");
@@ -116,7 +116,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_stored_twice() {
     let rounds = std::env::var("KELDA_CRASH_ROUNDS").map_or(ROUNDS, |text| text.parse().unwrap());
     let directory = tempfile::tempdir().unwrap();
     let mut node = Node::start(directory.path());
-    let kelda = Kelda::connect(&node.endpoint()).unwrap();
+    let kelda = crate::node::client(&node.endpoint());
     let load = Arc::new(Load { stop: AtomicBool::new(false), acknowledged: AtomicU64::new(0) });
     let mut producers = Vec::new();
     for (kind, count) in [("idempotent", IDEMPOTENT), ("plain", PLAIN)] {

@@ -118,7 +118,7 @@ pub async fn check_all(node: &Node, golden: &Path) {
     let expected: Value = serde_json::from_str(&text).unwrap();
     let expected = expected["streams"].as_array().unwrap();
     assert!(!expected.is_empty());
-    let listing = Kelda::connect(&node.endpoint()).unwrap().list("", None).await.unwrap();
+    let listing = crate::node::client(&node.endpoint()).list("", None).await.unwrap();
     let names =
         |streams: &[Value]| -> Vec<Value> { streams.iter().map(|stream| stream["name"].clone()).collect() };
     let abouts: Vec<Value> = expected.iter().map(|stream| stream["about"].clone()).collect();
@@ -195,7 +195,7 @@ async fn producers_of_0_1_go_on_where_they_were() {
 
 /// Repeats of every producer are answered as they were, and each goes on. A kill and a start on the way.
 pub async fn check_producers(node: &mut Node) {
-    let kelda = Kelda::connect(&node.endpoint()).unwrap();
+    let kelda = crate::node::client(&node.endpoint());
     // Two producers took turns before the stop; each went on once before the kill.
     let mut steady = Appender::new(&kelda, "golden/producers", "steady".to_owned(), Duration::from_secs(30));
     for (sequence, offset) in [0, 2, 4, 6].into_iter().enumerate() {
@@ -249,7 +249,7 @@ async fn streams_of_0_1_take_what_they_would_have_taken() {
 
 /// Every stream takes, refuses and gives what it has to.
 pub async fn check_streams(node: &Node) {
-    let kelda = Kelda::connect(&node.endpoint()).unwrap();
+    let kelda = crate::node::client(&node.endpoint());
     let one = || encode_bodies([b"new".as_slice()].into_iter()).unwrap();
     let open = [
         ("golden/text", 25),

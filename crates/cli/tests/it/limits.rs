@@ -66,7 +66,7 @@ fn ls_marks_streams_that_grow_for_ever() {
 fn ls_goes_through_all_pages() {
     let (_directory, node) = node();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let kelda = kelda_client::Kelda::connect(&node.endpoint()).unwrap();
+    let kelda = crate::node::client(&node.endpoint());
     let names: Vec<_> = (0..1_100).map(|n| format!("page/{n:04}")).collect();
     runtime.block_on(async {
         for name in &names {

@@ -123,6 +123,11 @@ pub fn kelda(args: &[&str]) -> Command {
     command
 }
 
+/// A client of the library that makes one try.
+pub fn client(endpoint: &str) -> kelda_client::Kelda {
+    kelda_client::Kelda::builder(endpoint).retry(kelda_client::RetryPolicy::never()).build().unwrap()
+}
+
 /// What a command said on standard error.
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()

@@ -5,15 +5,16 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use crate::read::{ReadOptions, Reader, Start};
-use crate::{Appender, Error, Kelda};
+use crate::read::{RangeReader, ReadOptions, Start};
+use crate::{Appender, Error, Kelda, RetryPolicy};
 
 /// The clock stands still unless all wait, so no limit takes its time.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_answers_is_given_up() {
     // The system takes the connections; nobody ever looks at them.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let kelda = Kelda::connect(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let kelda = Kelda::builder(&format!("http://{}", listener.local_addr().unwrap()));
+    let kelda = kelda.retry(RetryPolicy::never()).build().unwrap();
     let patience = Duration::from_secs(2);
     let mut errors = vec![kelda.head("a").await.unwrap_err(), kelda.list("", None).await.unwrap_err()];
     errors.push(kelda.delete("a").await.unwrap_err());
@@ -21,17 +22,18 @@ async fn a_server_that_never_answers_is_given_up() {
     errors.push(appender.append(crate::encode_bodies([&b"x"[..]].into_iter()).unwrap()).await.unwrap_err());
     for follow in [false, true] {
         let options = ReadOptions { start: Start::Offset(0), until: None, count: None, follow, patience };
-        errors.push(Reader::new(&kelda, "a", options).next().await.unwrap_err());
+        errors.push(RangeReader::new(&kelda, "a", options).next().await.unwrap_err());
     }
     for error in errors {
-        assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+        assert!(error.is_lost_connection(), "{error}");
     }
 }
 
 /// What a client is told that asks a server which answers this.
 async fn answered(answer: &'static str) -> [String; 2] {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let kelda = Kelda::connect(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let kelda = Kelda::builder(&format!("http://{}", listener.local_addr().unwrap()));
+    let kelda = kelda.retry(RetryPolicy::never()).build().unwrap();
     let server = std::thread::spawn(move || {
         for _ in 0..2 {
             let (mut connection, _) = listener.accept().unwrap();

@@ -4,7 +4,6 @@ use std::io::Write;
 use std::process::Stdio;
 use std::time::Duration;
 
-use kelda_client::Kelda;
 use kelda_format::{ObjectId, keys};
 
 use super::{Data, objects};
@@ -131,7 +130,7 @@ fn several_streams_objects_and_segments_are_clean_after_a_stop_and_a_kill() {
 
 /// Where the next record of a stream goes.
 async fn next_offset(node: &Node, name: &str) -> u64 {
-    Kelda::connect(&node.endpoint()).unwrap().head(name).await.unwrap().next_offset
+    crate::node::client(&node.endpoint()).head(name).await.unwrap().next_offset
 }
 
 #[tokio::test]

@@ -1,0 +1,123 @@
+//! The rules against a server that loses, delays and refuses, as the real one does.
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What the real server does with sequences, and what got through.
+#[derive(Default)]
+struct Server {
+    /// Batches by sequence.
+    stored: Vec<Number>,
+}
+
+impl Server {
+    /// The place of a batch; nothing when one before it is missing.
+    fn append(&mut self, send: Send) -> Option<(u64, bool)> {
+        let expected = self.stored.len() as u64;
+        match send.sequence {
+            known if known < expected => {
+                assert_eq!(self.stored[known as usize], send.number, "a sequence is of one batch");
+                Some((known, true))
+            }
+            next if next == expected => {
+                self.stored.push(send.number);
+                Some((next, false))
+            }
+            _ => None,
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+    #[test]
+    fn each_batch_is_stored_once_and_in_order(
+        limit in 1_usize..9,
+        steps in prop::collection::vec((0_u8..12, any::<u8>()), 0..300),
+    ) {
+        let mut window: Window<Result<u64, ()>> = Window::new(limit);
+        let (mut server, mut out) = (Server::default(), Vec::<Send>::new());
+        let (mut pushed, mut told, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+        let settling = (0..2_000).map(|step| ([3, 5, 9][step % 3], 0));
+        for (step, which) in steps.into_iter().chain(settling) {
+            match step {
+                0..=2 if window.takes(false) => pushed.push(window.push(false)),
+                // A conditional batch whose condition does not hold is refused when it arrives, and not counted.
+                11 if window.takes(true) => {
+                    let number = window.push(true);
+                    let send = window.send().unwrap();
+                    prop_assert_eq!((send.number, send.sequence), (number, server.stored.len() as u64));
+                    if which % 2 == 0 {
+                        window.again(number);
+                        prop_assert!(!window.takes(false));
+                        prop_assert_eq!(window.send().map(|send| send.tries), Some(1));
+                    }
+                    window.refused(number, Err(()));
+                    refused.push(number);
+                    prop_assert_eq!(window.told(), Some((number, Err(()))));
+                }
+                3..=4 => out.extend(window.send()),
+                5..=10 if !out.is_empty() => {
+                    let send = out.remove(usize::from(which) % out.len());
+                    match step {
+                        // Never arrived.
+                        6 => window.again(send.number),
+                        // Arrived, and the answer was lost.
+                        7 | 8 => {
+                            server.append(send);
+                            window.again(send.number);
+                        }
+                        _ => match server.append(send) {
+                            Some((place, _)) => window.done(send.number, Ok(place)),
+                            None => {
+                                prop_assert!(!window.is_oldest(send.number), "nothing is before the oldest");
+                                window.again(send.number);
+                            }
+                        },
+                    }
+                }
+                _ => {}
+            }
+            prop_assert!(out.len() <= limit);
+            told.extend(std::iter::from_fn(|| window.told()));
+        }
+        prop_assert!(window.is_empty() && out.is_empty(), "all is told in the end");
+        prop_assert_eq!(&server.stored, &pushed);
+        let expected: Vec<_> = pushed.iter().zip(0..).map(|(number, place)| (*number, Ok(place))).collect();
+        prop_assert_eq!(told, expected);
+        prop_assert!(refused.iter().all(|number| !server.stored.contains(number)));
+    }
+}
+
+#[test]
+fn after_a_failure_the_oldest_goes_alone() {
+    let mut window: Window<u64> = Window::new(4);
+    let sends: Vec<_> = (0..3).map(|_| window.push(false)).collect();
+    while window.send().is_some() {}
+    window.again(sends[1]);
+    assert!(window.is_recovering());
+    assert_eq!(window.send(), None, "others are out");
+    window.again(sends[0]);
+    window.done(sends[2], 2);
+    assert_eq!(window.told(), None, "results are told in order");
+    assert_eq!(window.send(), Some(Send { number: 0, sequence: 0, tries: 1 }));
+    assert_eq!(window.send(), None, "alone");
+    window.done(sends[0], 0);
+    assert_eq!(window.send(), Some(Send { number: 1, sequence: 1, tries: 1 }));
+    window.done(sends[1], 1);
+    assert_eq!(std::iter::from_fn(|| window.told()).collect::<Vec<_>>(), [(0, 0), (1, 1), (2, 2)]);
+}
+
+#[test]
+fn there_is_room_for_so_many() {
+    let mut window: Window<u64> = Window::new(2);
+    window.push(false);
+    assert!(window.takes(false) && !window.takes(true));
+    window.push(false);
+    assert!(!window.takes(false));
+    let mut window: Window<u64> = Window::new(2);
+    window.push(true);
+    assert!(!window.takes(false), "a conditional batch is alone");
+}
