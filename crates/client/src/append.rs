@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::Method;
+use kelda_format::Timestamp;
 use kelda_format::batch::{Batch, BatchBuilder};
 use kelda_format::header::Headers;
 use kelda_format::records::{self, CONTENT_TYPE};
@@ -23,6 +24,8 @@ pub struct Appended {
     pub first_offset: Option<u64>,
     /// The offset after the last record of the batch.
     pub next_offset: u64,
+    /// The server's time of the append, in milliseconds since 1970; absent for a duplicate.
+    pub timestamp: Option<Timestamp>,
     /// Whether an earlier try had stored the batch already.
     pub duplicate: bool,
 }
@@ -87,10 +90,11 @@ impl Kelda {
     }
 }
 
-fn appended(answer: &Answer) -> Result<Appended, Error> {
+pub(crate) fn appended(answer: &Answer) -> Result<Appended, Error> {
     Ok(Appended {
         first_offset: answer.number("kelda-first-offset").ok(),
         next_offset: answer.number("stream-next-offset")?,
+        timestamp: answer.number("kelda-timestamp").ok().map(Timestamp),
         duplicate: answer.header("kelda-duplicate") == Some("true"),
     })
 }

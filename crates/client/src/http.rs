@@ -69,6 +69,11 @@ impl Http {
         self.inner.settings.live_limit
     }
 
+    /// How long an answer may take to begin.
+    pub(crate) fn answer_limit(&self) -> Duration {
+        self.inner.settings.answer_limit
+    }
+
     /// How calls are tried again.
     pub(crate) fn calls(&self) -> RetryPolicy {
         self.inner.settings.calls

@@ -1,4 +1,42 @@
-//! The client library of Kelda.
+//! The client library of Kelda: readers and producers that can be left running.
+//!
+//! ```no_run
+//! use kelda_client::{Kelda, StreamLimits, days};
+//!
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct OrderPlaced {
+//!     id: u64,
+//! }
+//!
+//! # async fn example() -> Result<(), kelda_client::Error> {
+//! let kelda = Kelda::connect("http://127.0.0.1:4437").await?;
+//! let limits = StreamLimits::new().max_age(days(7)).max_bytes(10_000_000_000).content_type("application/json");
+//! kelda.declare_stream("orders", limits).await?;
+//!
+//! let producer = kelda.producer::<OrderPlaced>("orders").open().await?;
+//! let sent = producer.send(&OrderPlaced { id: 1 }).await?;
+//! println!("stored at {:?}", sent.await?.offset);
+//!
+//! let reader = kelda
+//!     .stream::<OrderPlaced>("orders")
+//!     .from_first()
+//!     .consume(|message| async move { println!("order {}", message.payload().id) })
+//!     .await?;
+//! println!("{}", reader.join().await);
+//! # Ok(()) }
+//! ```
+//!
+//! | to | there is |
+//! | --- | --- |
+//! | connect | [`Kelda::connect`], [`Builder`] |
+//! | declare streams | [`Kelda::declare_stream`], [`StreamLimits`], [`Topology`] |
+//! | write | [`Kelda::producer`], [`Producer`], [`Outgoing`] |
+//! | read with a handler | [`Kelda::stream`], [`ReaderBuilder`], [`Reader`] |
+//! | read with a loop | [`ReaderBuilder::messages`], [`Messages`] |
+//! | go on where the last run stopped | [`Checkpoint`], [`FileCheckpoint`] |
+//! | see what happens in the background | [`Kelda::diagnostics`], [`Reader::watch`] |
+//! | copy or export a range | [`RangeReader`] |
+//! | look at and manage streams | [`Kelda::head`], [`Kelda::list`], [`Kelda::trim`], [`Kelda::set`], [`Kelda::seal`], [`Kelda::delete`] |
 //!
 //! Owns how requests are made and answers understood, over HTTP. Guarantees that a batch is appended once and
 //! that a reader neither repeats nor skips a record over a lost connection. Never compiles the server.
@@ -15,6 +53,8 @@ pub mod envelope;
 pub mod error;
 mod http;
 mod message;
+mod outgoing;
+mod producer;
 mod random;
 pub mod read;
 mod reader;
@@ -40,6 +80,8 @@ pub use kelda_format::name::StreamName;
 pub use kelda_format::records::{CONTENT_TYPE, FrameWalk};
 pub use kelda_format::{Header, Headers, Record, StoredRecord, Value};
 pub use message::Message;
+pub use outgoing::{IntoValue, Outgoing};
+pub use producer::{Producer, ProducerBuilder, Receipt, Sent};
 pub use read::{RangeReader, ReadOptions, Start};
 pub use reader::{
     Delivery, FailureCause, Messages, OnGap, Outcome, Reader, ReaderBuilder, ReaderEnd, ReaderState,

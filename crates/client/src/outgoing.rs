@@ -69,7 +69,8 @@ impl<'a, T: ?Sized> Outgoing<'a, T> {
     #[must_use]
     pub fn caused_by<M>(self, message: &Message<M>) -> Self {
         let id = message.id();
-        let caused = self.correlation_id(message.correlation_id().unwrap_or_else(|| id.clone())).causation_id(id);
+        let caused =
+            self.correlation_id(message.correlation_id().unwrap_or_else(|| id.clone())).causation_id(id);
         match message.trace_context() {
             Some(context) => caused.trace_context(&context),
             None => caused,

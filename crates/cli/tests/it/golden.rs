@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use kelda_client::{Appender, Error, Kelda, encode_bodies};
+use kelda_client::{Appender, Error, encode_bodies};
 use serde_json::Value;
 
 use crate::node::Node;

@@ -7,6 +7,7 @@ mod append_input;
 mod backup;
 mod bench;
 mod check;
+mod client;
 mod crash;
 mod ends;
 mod exit_codes;

@@ -71,7 +71,13 @@ impl<R> Window<R> {
         assert!(self.takes(conditional), "asked before");
         let number = self.next_number;
         self.next_number += 1;
-        self.batches.push_back(Batch { number, conditional, sequence: None, tries: 0, state: State::Waiting });
+        self.batches.push_back(Batch {
+            number,
+            conditional,
+            sequence: None,
+            tries: 0,
+            state: State::Waiting,
+        });
         number
     }
 

@@ -93,7 +93,6 @@ pub(crate) struct Core<E> {
     /// How many of them are of this generation.
     current: u64,
     closing: bool,
-    stopped_at: Option<u64>,
     last_handled: Option<u64>,
     counts: Counts,
 }
@@ -117,7 +116,6 @@ impl<E> Core<E> {
             running: BTreeMap::new(),
             current: 0,
             closing: false,
-            stopped_at: None,
             last_handled: None,
             counts: Counts::default(),
         }
@@ -262,7 +260,6 @@ impl<E> Core<E> {
         self.leave(ticket);
         self.counts.failed += 1;
         self.closing = true;
-        self.stopped_at = Some(self.stopped_at.map_or(ticket.offset, |at| at.min(ticket.offset)));
     }
 
     /// A copy was given back unhandled, by someone who stops.
@@ -314,11 +311,6 @@ impl<E> Core<E> {
     /// Whether nothing further comes and all of it was handed over.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.sealed && self.buffer.is_empty()
-    }
-
-    /// The lowest entry whose failure stopped the reader.
-    pub(crate) fn stopped_at(&self) -> Option<u64> {
-        self.stopped_at
     }
 
     /// The highest finished offset below which everything given is finished.

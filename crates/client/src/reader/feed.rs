@@ -9,7 +9,7 @@ use kelda_format::{StoredRecord, StreamId};
 use parking_lot::Mutex;
 
 use super::core::{Ask, Given};
-use crate::connect::{ANSWER_LIMIT, Kelda};
+use crate::connect::Kelda;
 use crate::error::{Error, Problem};
 use crate::stream::path;
 
@@ -91,7 +91,7 @@ impl HttpFeed {
         let mut headers = vec![("accept", CONTENT_TYPE.to_owned())];
         headers.extend(expected.map(|id| ("kelda-if-stream-id", id.to_string())));
         let http = &self.kelda.http;
-        let limit = if ask.wait { http.live_limit() } else { ANSWER_LIMIT };
+        let limit = if ask.wait { http.live_limit() } else { http.answer_limit() };
         let answer = http.send_within(limit, Method::GET, &target, &headers, Bytes::new()).await?;
         if ask.wait {
             *self.cursor.lock() = answer.header("stream-cursor").map(str::to_owned);

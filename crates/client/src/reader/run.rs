@@ -172,6 +172,10 @@ impl Asking {
 impl Shared {
     /// Takes what came.
     pub(crate) fn take_page(&self, page: Page) -> Result<(), Error> {
+        if let Some(expected) = self.stream_id().filter(|expected| *expected != page.stream_id) {
+            let (stream, found) = (self.stream.clone(), page.stream_id.to_string());
+            return Err(Error::StreamChanged { stream, expected, found });
+        }
         let taken = self.core.lock().give(page.given);
         taken.map_err(|disorder: Disorder| Error::Protocol(disorder.to_string()))?;
         self.entries.notify_waiters();

@@ -1,0 +1,375 @@
+//! Producers that can be left running: owns the batch that is being filled and what the callers wait on.
+//!
+//! The rules of sequences are in `window` and know no I/O; `run` sends. Guarantees that each record is stored once, in the
+//! order in which it was sent, with its result told in that order, and that a caller waits when too much is under way.
+//! Never drops a record silently: what was not acknowledged has an error.
+
+pub(crate) mod builder;
+mod claim;
+mod run;
+mod window;
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::Shared as SharedFuture;
+use kelda_format::batch::{Batch, BatchBuilder};
+use kelda_format::{Headers, LimitError, Timestamp};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, oneshot, watch};
+
+use crate::append::Appended;
+use crate::codec::{Encode, Json};
+use crate::error::Error;
+use crate::outgoing::Outgoing;
+
+pub use builder::ProducerBuilder;
+
+/// What became of a batch.
+type Verdict = Result<Appended, Error>;
+/// The same, for all records of it.
+type Told = SharedFuture<oneshot::Receiver<Verdict>>;
+
+/// What a record got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Its offset; absent only for a duplicate whose result the server no longer remembers.
+    pub offset: Option<u64>,
+    /// The server's time; absent for a duplicate.
+    pub timestamp: Option<Timestamp>,
+    /// Whether an earlier try had stored it already.
+    pub duplicate: bool,
+}
+
+/// A record that is under way; await it for its receipt. Dropping it does not take the record back.
+#[must_use = "await it to know that the record is stored, or flush the producer"]
+pub struct Sent {
+    told: Told,
+    index: u64,
+}
+
+impl Future for Sent {
+    type Output = Result<Receipt, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let index = self.index;
+        self.told.poll_unpin(context).map(|told| match told {
+            Ok(Ok(appended)) => Ok(Receipt {
+                offset: appended.first_offset.map(|first| first + index),
+                timestamp: appended.timestamp,
+                duplicate: appended.duplicate,
+            }),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(Error::Ended("the producer".to_owned())),
+        })
+    }
+}
+
+/// A batch that takes no more records.
+struct Closed {
+    batch: Batch,
+    bytes: usize,
+    /// The tail that it has to be appended at, if that was asked for.
+    expected: Option<u64>,
+    tell: oneshot::Sender<Verdict>,
+}
+
+/// The batch that is being filled.
+struct Open {
+    batch: BatchBuilder,
+    bytes: usize,
+    tell: oneshot::Sender<Verdict>,
+    told: Told,
+}
+
+/// How much is put together and how much may be under way.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    batch_bytes: usize,
+    batch_records: u32,
+    buffer_bytes: usize,
+}
+
+/// What callers and the background share.
+struct Buffer {
+    stream: String,
+    bounds: Bounds,
+    state: Mutex<State>,
+    /// There is something to send, or to end.
+    work: Notify,
+    /// There may be room.
+    room: Notify,
+    /// Whether the background has ended.
+    ended: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct State {
+    open: Option<Open>,
+    closed: VecDeque<Closed>,
+    /// Bytes of all that is not acknowledged.
+    bytes: usize,
+    /// The batch that the last record is in.
+    last: Option<Told>,
+    /// The batch being filled is to go now.
+    flush: bool,
+    /// No record is taken any more.
+    closing: bool,
+    /// Why nothing is sent any more.
+    failed: Option<Error>,
+}
+
+impl State {
+    /// The batch that is being filled takes no more.
+    fn close_open(&mut self) {
+        self.flush = false;
+        if let Some(Open { batch, bytes, tell, .. }) = self.open.take() {
+            self.closed.push_back(Closed { batch: batch.finish(), bytes, expected: None, tell });
+        }
+    }
+
+    /// Adds a record to the batch that is being filled, or begins one. None is left that is empty.
+    fn fill(&mut self, record: &Encoded) -> Result<(), LimitError> {
+        let open = self.open.get_or_insert_with(|| {
+            let (tell, told) = oneshot::channel();
+            Open { batch: BatchBuilder::new(), bytes: 0, tell, told: told.shared() }
+        });
+        let filled = open.batch.push(&record.body, &record.headers, record.timestamp);
+        self.open.take_if(|open| open.batch.count() == 0);
+        filled
+    }
+
+    /// Why no record is taken.
+    fn refusal(&self) -> Option<Error> {
+        let closed = || self.closing.then(|| Error::Ended("the producer".to_owned()));
+        self.failed.clone().or_else(closed)
+    }
+}
+
+/// An encoded record.
+struct Encoded {
+    body: Bytes,
+    headers: Headers,
+    timestamp: Option<Timestamp>,
+}
+
+impl Encoded {
+    /// What it weighs in the buffer: never nothing, so that empty records are bounded too.
+    fn bytes(&self) -> usize {
+        self.body.len() + self.headers.encoded().len() + 16
+    }
+}
+
+impl Buffer {
+    /// Puts a record into a batch, when there is room.
+    async fn put(&self, record: Encoded) -> Result<Sent, Error> {
+        let bytes = record.bytes();
+        loop {
+            let mut room = std::pin::pin!(self.room.notified());
+            room.as_mut().enable();
+            {
+                let mut state = self.state.lock();
+                if let Some(refusal) = state.refusal() {
+                    return Err(refusal);
+                }
+                // One record of any size may always be under way.
+                if state.bytes == 0 || state.bytes + bytes <= self.bounds.buffer_bytes {
+                    return self.push(&mut state, &record);
+                }
+            }
+            room.await;
+        }
+    }
+
+    fn push(&self, state: &mut State, record: &Encoded) -> Result<Sent, Error> {
+        let bytes = record.bytes();
+        let full = |open: &Open| open.bytes + bytes > self.bounds.batch_bytes;
+        if state.open.as_ref().is_some_and(full) {
+            state.close_open();
+        }
+        if let Err(error) = state.fill(record) {
+            if state.open.is_none() {
+                return Err(error.into());
+            }
+            // What does not fit any more fits into the next.
+            state.close_open();
+            state.fill(record)?;
+        }
+        let Some(open) = &mut state.open else { return Err(Error::Ended("the batch".to_owned())) };
+        open.bytes += bytes;
+        let count = open.batch.count();
+        let sent = Sent { told: open.told.clone(), index: u64::from(count - 1) };
+        let whole = open.bytes >= self.bounds.batch_bytes || count >= self.bounds.batch_records;
+        state.bytes += bytes;
+        state.last = Some(sent.told.clone());
+        if whole {
+            state.close_open();
+        }
+        if whole || count == 1 {
+            self.work.notify_one();
+        }
+        Ok(sent)
+    }
+
+    /// Puts a record into a batch of its own that is appended at this tail only.
+    async fn put_at(&self, record: Encoded, expected: u64) -> Result<Sent, Error> {
+        let batch = Batch::one(record.body.clone(), &record.headers, record.timestamp)?;
+        let (tell, told) = oneshot::channel();
+        let mut state = self.state.lock();
+        if let Some(refusal) = state.refusal() {
+            return Err(refusal);
+        }
+        state.close_open();
+        let bytes = record.bytes();
+        state.bytes += bytes;
+        state.closed.push_back(Closed { batch, bytes, expected: Some(expected), tell });
+        self.work.notify_one();
+        let told = told.shared();
+        state.last = Some(told.clone());
+        Ok(Sent { told, index: 0 })
+    }
+
+    /// Sends what is there now, and gives what to wait for: the last batch, since results are told in order.
+    fn flush(&self) -> Result<Option<Told>, Error> {
+        let mut state = self.state.lock();
+        if let Some(error) = &state.failed {
+            return Err(error.clone());
+        }
+        state.flush = state.open.is_some();
+        self.work.notify_one();
+        Ok(state.last.clone())
+    }
+
+    /// Nothing is sent any more, for this reason; everything that waits is told.
+    fn fail(&self, error: &Error) {
+        let mut state = self.state.lock();
+        state.failed.get_or_insert_with(|| error.clone());
+        state.close_open();
+        let closed = std::mem::take(&mut state.closed);
+        state.bytes = 0;
+        drop(state);
+        for closed in closed {
+            // That nobody waits is no error.
+            let _ = closed.tell.send(Err(error.clone()));
+        }
+        self.room.notify_waiters();
+    }
+}
+
+/// Writes records to one stream: batches them, keeps several batches under way, sends again what was lost, and tells each
+/// record's offset. Each record is stored once, in order.
+///
+/// ```no_run
+/// # async fn example(kelda: kelda_client::Kelda) -> Result<(), kelda_client::Error> {
+/// let producer = kelda.producer::<serde_json::Value>("orders").open().await?;
+/// let first = producer.send(&serde_json::json!({"id": 1})).await?;
+/// let second = producer.send(&serde_json::json!({"id": 2})).await?;
+/// println!("at {:?} and {:?}", first.await?.offset, second.await?.offset);
+/// producer.close().await?;
+/// # Ok(()) }
+/// ```
+pub struct Producer<T: ?Sized, C = Json> {
+    buffer: Arc<Buffer>,
+    codec: C,
+    id: Option<String>,
+    epoch: u64,
+    payload: std::marker::PhantomData<fn(&T)>,
+}
+
+impl<T: ?Sized, C: Encode<T>> Producer<T, C> {
+    /// Sends a payload. Waits only while too much is under way; the record's own result is what [`Sent`] gives. Giving up
+    /// the wait takes the record back.
+    ///
+    /// # Errors
+    /// [`Error::Codec`] and [`Error::Limit`] for this record; otherwise the producer has ended, and this is why.
+    pub async fn send(&self, payload: &T) -> Result<Sent, Error> {
+        self.send_message(Outgoing::new(payload)).await
+    }
+
+    /// Sends a payload with headers.
+    ///
+    /// # Errors
+    /// As [`Producer::send`].
+    pub async fn send_message(&self, message: Outgoing<'_, T>) -> Result<Sent, Error> {
+        self.buffer.put(self.encoded(message)?).await
+    }
+
+    /// Appends a record only if the stream's tail is `offset` then, and waits for the result. Records sent before it come
+    /// first.
+    ///
+    /// # Errors
+    /// The problem `match-offset` when the tail is another; its field `next_offset` is that tail, nothing was written and
+    /// the producer goes on. Otherwise as [`Producer::send`].
+    pub async fn send_at(&self, offset: u64, message: Outgoing<'_, T>) -> Result<Receipt, Error> {
+        self.buffer.put_at(self.encoded(message)?, offset).await?.await
+    }
+
+    fn encoded(&self, message: Outgoing<'_, T>) -> Result<Encoded, Error> {
+        let body = self.codec.encode(message.payload)?;
+        let headers = match message.headers.as_slice() {
+            [] => Headers::none(),
+            list => Headers::new(list)?,
+        };
+        Ok(Encoded { body, headers, timestamp: message.timestamp })
+    }
+}
+
+impl<T: ?Sized, C> Producer<T, C> {
+    /// Waits until everything that was sent before is stored.
+    ///
+    /// # Errors
+    /// Why the producer ended; without idempotence what became of the last batch.
+    pub async fn flush(&self) -> Result<(), Error> {
+        match self.buffer.flush()? {
+            Some(told) => Sent { told, index: 0 }.await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Flushes and ends.
+    ///
+    /// # Errors
+    /// As [`Producer::flush`].
+    pub async fn close(self) -> Result<(), Error> {
+        self.buffer.state.lock().closing = true;
+        let flushed = self.flush().await;
+        self.buffer.work.notify_one();
+        let mut ended = self.buffer.ended.subscribe();
+        // The sender is part of the buffer, which is held here.
+        let _ = ended.wait_for(|ended| *ended).await;
+        flushed
+    }
+
+    /// The id under which its records are told from repetitions; `None` without idempotence.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// The epoch of this run.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The stream's name.
+    #[must_use]
+    pub fn stream(&self) -> &str {
+        &self.buffer.stream
+    }
+}
+
+impl<T: ?Sized, C> Drop for Producer<T, C> {
+    /// What was sent is still written, if the runtime lives long enough; [`Producer::close`] waits for it.
+    fn drop(&mut self) {
+        let mut state = self.buffer.state.lock();
+        (state.closing, state.flush) = (true, true);
+        drop(state);
+        self.buffer.work.notify_one();
+    }
+}

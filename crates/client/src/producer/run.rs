@@ -1,0 +1,310 @@
+//! What a producer does in the background: owns the loop that sends batches and tells their results, guarantees that it
+//! ends only when all that was taken is told. Never changes a batch once it is closed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use hyper::Method;
+use kelda_format::records::CONTENT_TYPE;
+use tokio::sync::oneshot;
+
+use super::claim::number;
+use super::window::{Number, Send, Window};
+use super::{Buffer, Closed, Verdict};
+use crate::append::{self, Appended};
+use crate::backoff::Backoff;
+use crate::connect::Kelda;
+use crate::diagnostic::{Diagnostic, Sender};
+use crate::error::Error;
+use crate::retry::RetryPolicy;
+use crate::stream::path;
+use crate::timer::{self, Stopwatch};
+
+/// One batch as it is sent, and sent again.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) sequence: u64,
+    pub(super) body: Bytes,
+    pub(super) expected: Option<u64>,
+}
+
+/// A transport, as a producer sees it.
+pub(super) trait Append: std::marker::Send + Sync + 'static {
+    /// Sends a batch in one try.
+    fn append(&self, request: Request) -> BoxFuture<'static, Verdict>;
+
+    /// Whether repetitions are told from what is new.
+    fn is_idempotent(&self) -> bool;
+}
+
+/// Batches over HTTP.
+pub(super) struct Transport {
+    kelda: Kelda,
+    target: String,
+    stream: String,
+    stream_id: String,
+    id: Option<String>,
+    epoch: u64,
+}
+
+impl Transport {
+    pub(super) fn new(
+        kelda: Kelda,
+        stream: &str,
+        stream_id: String,
+        id: Option<String>,
+        epoch: u64,
+    ) -> Transport {
+        Transport { kelda, target: path(stream), stream: stream.to_owned(), stream_id, id, epoch }
+    }
+
+    /// The problems that have a kind of their own.
+    fn typed(stream: &str, stream_id: &str, id: &str, epoch: u64, error: Error) -> Error {
+        let Error::Problem(problem) = &error else { return error };
+        match problem.code() {
+            "stale-epoch" => {
+                let current = number(problem, "producer_epoch").unwrap_or(epoch);
+                Error::Fenced { producer: id.to_owned(), epoch, current }
+            }
+            "stream-id-mismatch" => {
+                let found = problem.fields.get("stream_id").and_then(|id| id.as_str()).unwrap_or("unknown");
+                let expected = kelda_format::StreamId(stream_id.parse().unwrap_or_default());
+                Error::StreamChanged { stream: stream.to_owned(), expected, found: found.to_owned() }
+            }
+            _ => error,
+        }
+    }
+}
+
+impl Append for Transport {
+    fn append(&self, request: Request) -> BoxFuture<'static, Verdict> {
+        let mut headers =
+            vec![("content-type", CONTENT_TYPE.to_owned()), ("kelda-if-stream-id", self.stream_id.clone())];
+        if let Some(id) = &self.id {
+            headers.push(("producer-id", id.clone()));
+            headers.push(("producer-epoch", self.epoch.to_string()));
+            headers.push(("producer-seq", request.sequence.to_string()));
+        }
+        headers.extend(request.expected.map(|offset| ("kelda-match-offset", offset.to_string())));
+        let (http, target) = (self.kelda.http.clone(), self.target.clone());
+        let (stream, stream_id, epoch) = (self.stream.clone(), self.stream_id.clone(), self.epoch);
+        let id = self.id.clone().unwrap_or_default();
+        Box::pin(async move {
+            let answer = http.send(Method::POST, &target, &headers, request.body).await;
+            let appended = answer.and_then(|answer| append::appended(&answer));
+            appended.map_err(|error| Transport::typed(&stream, &stream_id, &id, epoch, error))
+        })
+    }
+
+    fn is_idempotent(&self) -> bool {
+        self.id.is_some()
+    }
+}
+
+/// A batch under way.
+struct UnderWay {
+    body: Bytes,
+    bytes: usize,
+    expected: Option<u64>,
+    tell: oneshot::Sender<Verdict>,
+}
+
+/// The loop.
+pub(super) struct Sending {
+    buffer: Arc<Buffer>,
+    transport: Box<dyn Append>,
+    linger: Duration,
+    window: Window<Verdict>,
+    under_way: BTreeMap<Number, UnderWay>,
+    backoff: Backoff,
+    diagnostics: Sender,
+}
+
+/// What the loop waited for.
+enum Event {
+    Answer(Send, Verdict, Duration),
+    Work,
+    Linger,
+    Pause,
+}
+
+impl Sending {
+    pub(super) fn new(
+        buffer: Arc<Buffer>,
+        transport: Box<dyn Append>,
+        window: usize,
+        linger: Duration,
+        reconnect: RetryPolicy,
+        diagnostics: Sender,
+    ) -> Sending {
+        let (window, backoff) = (Window::new(window), Backoff::of(reconnect));
+        let under_way = BTreeMap::new();
+        Sending { buffer, transport, linger, window, under_way, backoff, diagnostics }
+    }
+
+    /// Sends until the producer is closed and all is told, or it cannot go on.
+    pub(super) async fn run(mut self) {
+        let mut out = FuturesUnordered::new();
+        let mut since: Option<Stopwatch> = None;
+        let mut pause: Option<Duration> = None;
+        loop {
+            let lingered = since.is_some_and(|since| since.elapsed() >= self.linger);
+            let (filling, closing) = self.take(lingered);
+            since = if filling { since.or_else(|| Some(Stopwatch::start())) } else { None };
+            if pause.is_none() {
+                while let Some(send) = self.window.send() {
+                    out.push(self.sending(send));
+                }
+            }
+            if closing && self.window.is_empty() {
+                break;
+            }
+            let linger = since.map(|since| self.linger.saturating_sub(since.elapsed()));
+            let event = tokio::select! {
+                Some((send, verdict, took)) = out.next() => Event::Answer(send, verdict, took),
+                () = self.buffer.work.notified() => Event::Work,
+                () = wait(linger.filter(|_| !self.window.is_empty())) => Event::Linger,
+                () = wait(pause) => Event::Pause,
+            };
+            match event {
+                Event::Answer(send, verdict, took) => match self.answered(send, verdict, took) {
+                    Ok(further) => pause = further.or(pause.filter(|_| self.window.is_recovering())),
+                    Err(error) => return self.end(&error),
+                },
+                Event::Pause => pause = None,
+                Event::Work | Event::Linger => {}
+            }
+        }
+        self.buffer.ended.send_replace(true);
+    }
+
+    /// Takes closed batches into the window, and the one being filled when it has waited long enough. Gives whether one is
+    /// being filled, and whether no further record comes.
+    fn take(&mut self, lingered: bool) -> (bool, bool) {
+        let mut state = self.buffer.state.lock();
+        if state.closed.is_empty() && (lingered || state.flush || state.closing || self.window.is_empty()) {
+            // With no room for it, it is filled on.
+            if self.window.takes(false) {
+                state.close_open();
+            }
+        }
+        while let Some(closed) = state.closed.front()
+            && self.window.takes(closed.expected.is_some())
+        {
+            let Some(Closed { batch, bytes, expected, tell }) = state.closed.pop_front() else { break };
+            let number = self.window.push(expected.is_some());
+            self.under_way.insert(number, UnderWay { body: append::encode(&batch), bytes, expected, tell });
+        }
+        let done = state.closing && state.open.is_none() && state.closed.is_empty();
+        (state.open.is_some(), done)
+    }
+
+    fn sending(&self, send: Send) -> BoxFuture<'static, (Send, Verdict, Duration)> {
+        let under_way = self.under_way.get(&send.number);
+        let request = under_way.map(|batch| Request {
+            sequence: send.sequence,
+            body: batch.body.clone(),
+            expected: batch.expected,
+        });
+        let answer = request.map(|request| self.transport.append(request));
+        Box::pin(async move {
+            let began = Stopwatch::start();
+            let verdict = match answer {
+                Some(answer) => answer.await,
+                None => Err(Error::Ended("the producer".to_owned())),
+            };
+            (send, verdict, began.elapsed())
+        })
+    }
+
+    /// Deals with an answer: the pause before the next try, if one is needed, or why the producer ends.
+    fn answered(&mut self, send: Send, verdict: Verdict, took: Duration) -> Result<Option<Duration>, Error> {
+        let error = match verdict {
+            Ok(appended) => {
+                self.check_first(send, &appended)?;
+                self.window.done(send.number, Ok(appended));
+                self.backoff.reset();
+                self.tell();
+                return Ok(None);
+            }
+            Err(error) => error,
+        };
+        let code = error.code().unwrap_or_default();
+        let conditional = self.under_way.get(&send.number).is_some_and(|batch| batch.expected.is_some());
+        if code == "match-offset" && conditional {
+            self.window.refused(send.number, Err(error));
+            self.tell();
+            return Ok(None);
+        }
+        if !self.transport.is_idempotent() && error.is_outcome_unknown() {
+            // Nobody knows, and to send it again might store it twice.
+            self.window.done(send.number, Err(error));
+            self.tell();
+            return Ok(None);
+        }
+        // Those before it were lost or are slow; it goes again after them.
+        let behind = code == "sequence-gap" && !self.window.is_oldest(send.number);
+        if !behind && !error.is_retryable() {
+            return Err(error);
+        }
+        self.window.again(send.number);
+        if behind {
+            return Ok(None);
+        }
+        self.backoff.spend(took);
+        self.backoff.pause().map(Some).ok_or(error)
+    }
+
+    /// The very first batch of a run, sent once, cannot be a repetition: somebody else wrote under this epoch.
+    fn check_first(&self, send: Send, appended: &Appended) -> Result<(), Error> {
+        if appended.duplicate && send.sequence == 0 && send.tries == 0 {
+            let expected = "one that no other run of this id has used";
+            return Err(Error::Invalid { what: "producer epoch", value: "in use".to_owned(), expected });
+        }
+        Ok(())
+    }
+
+    /// Tells the results that are next.
+    fn tell(&mut self) {
+        let mut freed = 0;
+        while let Some((number, verdict)) = self.window.told() {
+            let Some(UnderWay { bytes, tell, .. }) = self.under_way.remove(&number) else { continue };
+            freed += bytes;
+            // That nobody waits is no error.
+            let _ = tell.send(verdict);
+        }
+        if freed > 0 {
+            let mut state = self.buffer.state.lock();
+            state.bytes = state.bytes.saturating_sub(freed);
+            drop(state);
+            self.buffer.room.notify_waiters();
+        }
+    }
+
+    /// Nothing is sent any more.
+    fn end(self, error: &Error) {
+        let (stream, cause) = (self.buffer.stream.clone(), error.to_string());
+        self.diagnostics.send(Diagnostic::ProducerEnded { stream, cause });
+        for (_, batch) in self.under_way {
+            let _ = batch.tell.send(Err(error.clone()));
+        }
+        self.buffer.fail(error);
+        self.buffer.ended.send_replace(true);
+    }
+}
+
+/// Waits so long, or for ever.
+async fn wait(pause: Option<Duration>) {
+    match pause {
+        Some(pause) => timer::sleep(pause).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,299 @@
+//! Producers against a server of the test, in virtual time, that loses requests and answers.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kelda_format::Timestamp;
+use kelda_format::records::decode_write;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+
+use super::*;
+use crate::codec::{Encode, Text};
+use crate::error::Problem;
+use crate::outgoing::Outgoing;
+use crate::producer::{Bounds, Producer, Sent, State};
+
+/// What happens to a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fate {
+    Fine,
+    /// It never arrives.
+    Lost,
+    /// It is done, and the answer is lost.
+    Unanswered,
+    Overloaded,
+    /// A refusal with this status and code.
+    Refused(u16, &'static str),
+}
+
+struct Server {
+    idempotent: bool,
+    state: Mutex<Stored>,
+    out: AtomicUsize,
+    most_out: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Stored {
+    records: Vec<String>,
+    /// First offset by sequence.
+    sequences: Vec<(u64, usize)>,
+    fates: VecDeque<Fate>,
+    chance: Option<u64>,
+    sizes: Vec<usize>,
+}
+
+fn problem(status: u16, code: &str) -> Error {
+    let r#type = format!("urn:kelda:problem:{code}");
+    Error::Problem(Box::new(Problem { status, r#type, ..Problem::default() }))
+}
+
+impl Server {
+    fn new(idempotent: bool) -> Arc<Server> {
+        let (out, most_out) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Arc::new(Server { idempotent, state: Mutex::default(), out, most_out })
+    }
+
+    fn fates(&self, fates: &[Fate]) {
+        self.state.lock().fates.extend(fates);
+    }
+
+    fn records(&self) -> Vec<String> {
+        self.state.lock().records.clone()
+    }
+
+    fn random(&self) -> u64 {
+        let mut state = self.state.lock();
+        let seed = state.chance.unwrap_or(1);
+        let next = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state.chance = state.chance.map(|_| next);
+        next >> 33
+    }
+
+    async fn serve(&self, request: Request) -> Verdict {
+        let out = self.out.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most_out.fetch_max(out, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_millis(1 + self.random() % 50)).await;
+        let chance = self.state.lock().chance.is_some();
+        let fate = self.state.lock().fates.pop_front();
+        let fate = fate.unwrap_or_else(|| match self.random() % 10 {
+            0 if chance => Fate::Lost,
+            1 if chance => Fate::Unanswered,
+            2 if chance => Fate::Overloaded,
+            _ => Fate::Fine,
+        });
+        let endpoint = || "test".to_owned();
+        let lost = Error::OutcomeUnknown { endpoint: endpoint(), cause: "reset".to_owned() };
+        let verdict = match fate {
+            Fate::Lost => Err(lost),
+            Fate::Overloaded => Err(problem(503, "overloaded")),
+            Fate::Refused(status, code) => Err(problem(status, code)),
+            Fate::Fine => self.state.lock().append(&request, self.idempotent),
+            Fate::Unanswered => self.state.lock().append(&request, self.idempotent).and(Err(lost)),
+        };
+        tokio::time::sleep(Duration::from_millis(self.random() % 20)).await;
+        self.out.fetch_sub(1, Ordering::Relaxed);
+        verdict
+    }
+}
+
+impl Stored {
+    fn append(&mut self, request: &Request, idempotent: bool) -> Verdict {
+        let batch = decode_write(&request.body).unwrap();
+        let (tail, count) = (self.records.len() as u64, batch.count());
+        let appended = |first_offset: u64, duplicate: bool| Appended {
+            first_offset: Some(first_offset),
+            next_offset: first_offset + u64::from(count),
+            timestamp: (!duplicate).then_some(Timestamp(1)),
+            duplicate,
+        };
+        let expected = self.sequences.len() as u64;
+        if idempotent && request.sequence < expected {
+            let (first, records) = self.sequences[request.sequence as usize];
+            assert_eq!(records, count as usize, "a sequence is of one batch");
+            return Ok(appended(first, true));
+        }
+        if idempotent && request.sequence > expected {
+            return Err(problem(409, "sequence-gap"));
+        }
+        if request.expected.is_some_and(|offset| offset != tail) {
+            return Err(problem(412, "match-offset"));
+        }
+        self.sequences.push((tail, count as usize));
+        self.sizes.push(count as usize);
+        self.records.extend(batch.records().map(|one| String::from_utf8(one.body.to_vec()).unwrap()));
+        Ok(appended(tail, false))
+    }
+}
+
+struct To(Arc<Server>);
+
+impl Append for To {
+    fn append(&self, request: Request) -> BoxFuture<'static, Verdict> {
+        let server = Arc::clone(&self.0);
+        Box::pin(async move { server.serve(request).await })
+    }
+
+    fn is_idempotent(&self) -> bool {
+        self.0.idempotent
+    }
+}
+
+fn producer(server: &Arc<Server>, window: usize, bounds: Bounds) -> Producer<str, Text> {
+    let buffer = Arc::new(Buffer {
+        stream: "events".to_owned(),
+        bounds,
+        state: Mutex::new(State::default()),
+        work: Notify::new(),
+        room: Notify::new(),
+        ended: watch::Sender::new(false),
+    });
+    let to = Box::new(To(Arc::clone(server)));
+    let linger = Duration::from_millis(5);
+    let (forever, diagnostics) = (RetryPolicy::forever(), Sender::new());
+    let sending = Sending::new(Arc::clone(&buffer), to, window, linger, forever, diagnostics);
+    tokio::spawn(sending.run());
+    Producer { buffer, codec: Text, id: None, epoch: 0, payload: std::marker::PhantomData }
+}
+
+const BOUNDS: Bounds = Bounds { batch_bytes: 1_000, batch_records: 100, buffer_bytes: 10_000 };
+
+async fn send_all<C: Encode<str>>(producer: &Producer<str, C>, count: u64) -> Vec<Sent> {
+    let mut sent = Vec::new();
+    for number in 0..count {
+        sent.push(producer.send(&number.to_string()).await.unwrap());
+        if number % 37 == 0 {
+            tokio::time::sleep(Duration::from_millis(number % 11)).await;
+        }
+    }
+    sent
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_record_is_stored_once_and_in_order_whatever_is_lost() {
+    for (seed, window) in [(1, 1), (2, 4), (3, 8), (4, 3)] {
+        let server = Server::new(true);
+        server.state.lock().chance = Some(seed);
+        let producer = producer(&server, window, BOUNDS);
+        let sent = send_all(&producer, 3_000).await;
+        producer.flush().await.unwrap();
+        let expected: Vec<String> = (0..3_000).map(|number| number.to_string()).collect();
+        assert_eq!(server.records(), expected, "window {window}");
+        for (offset, sent) in sent.into_iter().enumerate() {
+            assert_eq!(sent.await.unwrap().offset, Some(offset as u64));
+        }
+        assert!(server.most_out.load(Ordering::Relaxed) <= window);
+        producer.close().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lone_record_goes_at_once_and_company_is_batched() {
+    let server = Server::new(true);
+    let producer = producer(&server, 2, BOUNDS);
+    let first = producer.send("0").await.unwrap();
+    tokio::task::yield_now().await;
+    for number in 1..=50 {
+        drop(producer.send(&number.to_string()).await.unwrap());
+    }
+    assert_eq!(first.await.unwrap().offset, Some(0));
+    producer.close().await.unwrap();
+    assert_eq!(server.state.lock().sizes, [1, 50]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sending_waits_when_too_much_is_under_way() {
+    let server = Server::new(true);
+    server.fates(&[Fate::Overloaded; 200]);
+    let producer = producer(&server, 2, BOUNDS);
+    let body = "x".repeat(1_000);
+    let mut taken = 0;
+    let limit = Duration::from_secs(10);
+    while tokio::time::timeout(limit, producer.send(&body)).await.is_ok() {
+        taken += 1;
+    }
+    assert_eq!(taken, 9, "10,000 bytes, at 1,016 each");
+    producer.flush().await.unwrap();
+    assert_eq!(server.records().len(), 9, "giving up the wait took the record back");
+    producer.send(&body).await.unwrap().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_idempotence_nothing_is_sent_twice() {
+    let server = Server::new(false);
+    server.fates(&[Fate::Fine, Fate::Unanswered, Fate::Overloaded, Fate::Fine]);
+    let producer = producer(&server, 1, BOUNDS);
+    let mut verdicts = Vec::new();
+    for number in 0..3 {
+        let sent = producer.send(&number.to_string()).await.unwrap();
+        verdicts.push(sent.await.map(|receipt| receipt.offset));
+    }
+    assert!(matches!(verdicts[1], Err(Error::OutcomeUnknown { .. })), "{verdicts:?}");
+    assert_eq!((verdicts[0].clone().unwrap(), verdicts[2].clone().unwrap()), (Some(0), Some(2)));
+    assert_eq!(server.records(), ["0", "1", "2"], "what did nothing was sent again, what is unknown was not");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_ends_the_producer_and_everyone_is_told() {
+    let server = Server::new(true);
+    server.fates(&[Fate::Fine, Fate::Refused(409, "sealed")]);
+    let producer = producer(&server, 1, BOUNDS);
+    producer.send("0").await.unwrap().await.unwrap();
+    let sent = [producer.send("1").await.unwrap(), producer.send("2").await.unwrap()];
+    for sent in sent {
+        assert_eq!(sent.await.unwrap_err().code(), Some("sealed"));
+    }
+    assert_eq!(producer.send("3").await.err().unwrap().code(), Some("sealed"));
+    assert_eq!(producer.flush().await.unwrap_err().code(), Some("sealed"));
+    assert_eq!(producer.close().await.unwrap_err().code(), Some("sealed"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_does_not_hold_is_told_and_the_producer_goes_on() {
+    let server = Server::new(true);
+    let producer = producer(&server, 4, BOUNDS);
+    for number in 0..3 {
+        drop(producer.send(&number.to_string()).await.unwrap());
+    }
+    let wrong = producer.send_at(2, Outgoing::new("no")).await;
+    assert_eq!(wrong.unwrap_err().code(), Some("match-offset"));
+    let (right, after) =
+        futures::future::join(producer.send_at(3, Outgoing::new("yes")), producer.send("after")).await;
+    assert_eq!(right.unwrap().offset, Some(3));
+    assert_eq!(after.unwrap().await.unwrap().offset, Some(4));
+    assert_eq!(server.records(), ["0", "1", "2", "yes", "after"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_epoch_that_is_in_use_is_no_acknowledgement() {
+    let server = Server::new(true);
+    server.state.lock().sequences.push((0, 1));
+    server.state.lock().records.push("of another".to_owned());
+    let producer = producer(&server, 1, BOUNDS);
+    let error = producer.send("mine").await.unwrap().await.unwrap_err();
+    assert!(matches!(error, Error::Invalid { what: "producer epoch", .. }), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_beyond_the_limits_is_refused_by_itself() {
+    let server = Server::new(true);
+    let producer = producer(&server, 1, BOUNDS);
+    let header = "x".repeat(70_000);
+    let refused = producer.send_message(Outgoing::new("a").header("big", header)).await;
+    assert!(matches!(refused.err(), Some(Error::Limit(_))));
+    assert_eq!(producer.send("b").await.unwrap().await.unwrap().offset, Some(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_sent_is_written_although_the_producer_is_dropped() {
+    let server = Server::new(true);
+    let producer = producer(&server, 1, BOUNDS);
+    let sent = send_all(&producer, 50).await;
+    drop(producer);
+    for sent in sent {
+        sent.await.unwrap();
+    }
+    assert_eq!(server.records().len(), 50);
+}
