@@ -133,6 +133,16 @@ enum Event {
     Pause,
 }
 
+/// What is left after what could be taken was.
+struct Taken {
+    /// Whether a batch is being filled.
+    filling: bool,
+    /// Whether it can go when its time is over.
+    lingers: bool,
+    /// Whether no further record comes.
+    closing: bool,
+}
+
 impl Sending {
     pub(super) fn new(
         buffer: Arc<Buffer>,
@@ -154,7 +164,7 @@ impl Sending {
         let mut pause: Option<Duration> = None;
         loop {
             let lingered = since.is_some_and(|since| since.elapsed() >= self.linger);
-            let (filling, closing) = self.take(lingered);
+            let Taken { filling, lingers, closing } = self.take(lingered);
             since = if filling { since.or_else(|| Some(Stopwatch::start())) } else { None };
             if pause.is_none() {
                 while let Some(send) = self.window.send() {
@@ -164,11 +174,13 @@ impl Sending {
             if closing && self.window.is_empty() {
                 break;
             }
-            let linger = since.map(|since| self.linger.saturating_sub(since.elapsed()));
+            // With no room for what is being filled there is nothing to do when its time is over: an answer makes room.
+            let lingering = since.filter(|_| lingers);
+            let linger = lingering.map(|since| self.linger.saturating_sub(since.elapsed()));
             let event = tokio::select! {
                 Some((send, verdict, took)) = out.next() => Event::Answer(send, verdict, took),
                 () = self.buffer.work.notified() => Event::Work,
-                () = wait(linger.filter(|_| !self.window.is_empty())) => Event::Linger,
+                () = wait(linger) => Event::Linger,
                 () = wait(pause) => Event::Pause,
             };
             match event {
@@ -183,9 +195,8 @@ impl Sending {
         self.buffer.ended.send_replace(true);
     }
 
-    /// Takes closed batches into the window, and the one being filled when it has waited long enough. Gives whether one is
-    /// being filled, and whether no further record comes.
-    fn take(&mut self, lingered: bool) -> (bool, bool) {
+    /// Takes closed batches into the window, and the one being filled when it has waited long enough.
+    fn take(&mut self, lingered: bool) -> Taken {
         let mut state = self.buffer.state.lock();
         if state.closed.is_empty() && (lingered || state.flush || state.closing || self.window.is_empty()) {
             // With no room for it, it is filled on.
@@ -200,8 +211,9 @@ impl Sending {
             let number = self.window.push(expected.is_some());
             self.under_way.insert(number, UnderWay { body: append::encode(&batch), bytes, expected, tell });
         }
-        let done = state.closing && state.open.is_none() && state.closed.is_empty();
-        (state.open.is_some(), done)
+        let (filling, waiting) = (state.open.is_some(), !state.closed.is_empty());
+        let lingers = filling && !waiting && self.window.takes(false);
+        Taken { filling, lingers, closing: state.closing && !filling && !waiting }
     }
 
     fn sending(&self, send: Send) -> BoxFuture<'static, (Send, Verdict, Duration)> {

@@ -93,21 +93,23 @@ async fn a_stream_of_copies_that_does_not_fit_is_an_error_at_the_start() {
 async fn a_copy_that_cannot_be_written_stops_the_reader() {
     let world = World::new();
     orders(&world).await;
-    world
-        .kelda
-        .declare_stream("orders.dlq", StreamLimits::new().content_type("application/json"))
-        .await
-        .unwrap();
-    world.kelda.seal("orders.dlq").await.unwrap();
-    let stream = world.kelda.stream::<Order>("orders").from_first().skip_failures();
-    match stream.consume(handle).await {
-        // A server may refuse to declare a sealed stream, or only the copy.
-        Err(error) => assert_eq!(error.code(), Some("sealed"), "{error}"),
-        Ok(reader) => {
-            until("it stopped", || !reader.is_active()).await;
-            assert_eq!((reader.last_handled_offset(), reader.skipped()), (Some(0), 0));
-            let end = reader.join().await;
-            assert!(matches!(end, ReaderEnd::DeadLetter { offset: 1, .. }), "{end}");
+    let stream = || world.kelda.stream::<Order>("orders").from_first().skip_failures();
+    let (sealed, wait) = tokio::sync::watch::channel(false);
+    let handler = move |message: Message<Order>| {
+        let mut wait = wait.clone();
+        async move {
+            wait.wait_for(|sealed| *sealed).await.unwrap();
+            handle(message).await
         }
-    }
+    };
+    let reader = stream().consume(handler).await.unwrap();
+    world.kelda.seal("orders.dlq").await.unwrap();
+    sealed.send_replace(true);
+    until("it stopped", || !reader.is_active()).await;
+    assert_eq!((reader.last_handled_offset(), reader.skipped()), (Some(0), 0));
+    let end = reader.join().await;
+    assert!(matches!(&end, ReaderEnd::DeadLetter { offset: 1, .. }), "{end}");
+    // And a stream that takes no copies is an error at the start.
+    let error = stream().consume(handle).await.unwrap_err();
+    assert!(matches!(error, Error::Mismatch(_)), "{error}");
 }
