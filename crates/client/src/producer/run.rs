@@ -259,8 +259,8 @@ impl Sending {
             self.tell();
             return Ok(None);
         }
-        // Those before it were lost or are slow; it goes again after them.
-        let behind = code == "sequence-gap" && !self.window.is_oldest(send.number);
+        // Those before it were not there when it arrived, whatever became of them since; it goes again after them.
+        let behind = code == "sequence-gap" && !send.first;
         if !behind && !error.is_retryable() {
             return Err(error);
         }

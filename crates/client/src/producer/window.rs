@@ -20,6 +20,8 @@ pub(super) struct Send {
     pub(super) sequence: u64,
     /// How often it was sent before.
     pub(super) tries: u32,
+    /// Whether everything before it was acknowledged by then, so that the server cannot miss what is before it.
+    pub(super) first: bool,
 }
 
 /// The batches under way, of which each will have a result `R`.
@@ -87,12 +89,13 @@ impl<R> Window<R> {
         if self.recovering && (at > 0 || self.out > 0) {
             return None;
         }
+        let first = self.batches.iter().take(at).all(|batch| matches!(batch.state, State::Done(_)));
         let batch = &mut self.batches[at];
         let sequence = *batch.sequence.get_or_insert_with(|| {
             self.next_sequence += 1;
             self.next_sequence - 1
         });
-        let send = Send { number: batch.number, sequence, tries: batch.tries };
+        let send = Send { number: batch.number, sequence, tries: batch.tries, first };
         (batch.state, batch.tries) = (State::Out, batch.tries + 1);
         self.out += 1;
         Some(send)
@@ -136,11 +139,6 @@ impl<R> Window<R> {
                 None
             }
         }
-    }
-
-    /// Whether it is the oldest under way.
-    pub(super) fn is_oldest(&self, number: Number) -> bool {
-        self.batches.front().is_some_and(|batch| batch.number == number)
     }
 
     /// Whether nothing is under way.
