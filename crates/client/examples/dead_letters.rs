@@ -10,7 +10,7 @@ struct OrderPlaced {
 }
 
 async fn handle(message: Message<OrderPlaced>) -> Result<(), String> {
-    if message.payload().id % 13 == 0 { Err("thirteen brings no luck".to_owned()) } else { Ok(()) }
+    if message.payload().id.is_multiple_of(13) { Err("thirteen brings no luck".to_owned()) } else { Ok(()) }
 }
 
 #[tokio::main]

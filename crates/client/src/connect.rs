@@ -65,7 +65,6 @@ impl Kelda {
     }
 
     /// Sets up a connection step by step.
-    #[must_use]
     pub fn builder(endpoint: &str) -> Builder {
         Builder {
             endpoint: endpoint.to_owned(),

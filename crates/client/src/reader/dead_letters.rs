@@ -66,7 +66,8 @@ impl DeadLetters {
         cause: &FailureCause,
     ) -> Result<Record, LimitError> {
         let mut reason = cause.to_string();
-        reason.truncate(reason.floor_char_boundary(MAX_REASON_BYTES));
+        let end = (0..=MAX_REASON_BYTES.min(reason.len())).rev().find(|at| reason.is_char_boundary(*at));
+        reason.truncate(end.unwrap_or_default());
         let mut headers: Vec<Header> = record.record.headers.iter().collect();
         headers.extend(
             [

@@ -43,7 +43,6 @@ impl<T> Messages<T> {
     }
 
     /// The handle: counts, position, state, stopping.
-    #[must_use]
     pub fn reader(&self) -> &Reader {
         &self.reader
     }
