@@ -146,6 +146,9 @@ impl From<Error> for Failure {
             Error::Unreachable { .. } | Error::OutcomeUnknown { .. } => {
                 Failure::ours("unreachable", "No answer from the server", message, UNAVAILABLE)
             }
+            Error::Tls { .. } => {
+                Failure::ours("tls", "No secure connection to the server", message, UNAVAILABLE)
+            }
             Error::Problem(problem) => {
                 let exit = exit_of(problem.status, problem.code());
                 Failure::Said(Box::new(Complaint { fields: fields(*problem), message, exit }))

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +11,13 @@ use bytes::Bytes;
 use hyper::Method;
 use hyper::header::HeaderValue;
 use parking_lot::Mutex;
+use rustls::RootCertStore;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Sender};
 use crate::error::Error;
 use crate::http::Http;
 use crate::retry::RetryPolicy;
+use crate::tls;
 
 /// How long an answer may take to begin, unless it is set.
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -32,7 +35,7 @@ const MAX_NODES: usize = 1_000;
 /// Streams that were warned about are remembered up to so many; beyond, a warning may come twice.
 const MAX_WARNED: usize = 1_000;
 
-/// A connection to a Kelda server or cluster: HTTP connections are made when they are needed and kept for the next
+/// A connection to a Kelda server or cluster, by `http://` or, with TLS, by `https://`: HTTP connections are made when they are needed and kept for the next
 /// request. Cheap to clone, and all clones share them.
 ///
 /// ```no_run
@@ -108,6 +111,8 @@ pub(crate) struct Settings {
     pub(crate) agent: Option<HeaderValue>,
     pub(crate) http2: bool,
     pub(crate) nodes: Vec<String>,
+    /// The authorities to trust instead of the system's.
+    pub(crate) roots: Option<RootCertStore>,
     pub(crate) connect_limit: Duration,
     pub(crate) answer_limit: Duration,
     pub(crate) idle_limit: Duration,
@@ -124,6 +129,7 @@ impl Default for Settings {
             agent: Some(HeaderValue::from_static(concat!("kelda-client/", env!("CARGO_PKG_VERSION")))),
             http2: false,
             nodes: Vec::new(),
+            roots: None,
             connect_limit: CONNECT_LIMIT,
             answer_limit: ANSWER_LIMIT,
             idle_limit: IDLE_LIMIT,
@@ -180,13 +186,45 @@ impl Builder {
         self
     }
 
-    /// Speaks HTTP/2 (prior knowledge): one connection for all requests.
+    /// Authorities that may have signed the certificate of an `https://` server, as the text of PEM certificates. They are
+    /// trusted **instead of** the system's; called several times, all that were given are.
+    pub fn tls_roots_pem(self, pem: impl AsRef<[u8]>) -> Builder {
+        self.add_roots("tls_roots_pem", pem.as_ref())
+    }
+
+    /// As [`Builder::tls_roots_pem`], of a file, which is read now.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the file is the caller's own, and the library has no environment"
+    )]
+    pub fn tls_roots_file(mut self, path: impl AsRef<Path>) -> Builder {
+        let path = path.as_ref();
+        match std::fs::read(path) {
+            Ok(pem) => self.add_roots("tls_roots_file", &pem),
+            Err(error) => {
+                let value = format!("{} ({error})", path.display());
+                self.wrong("tls_roots_file", &value, "a file with PEM certificates");
+                self
+            }
+        }
+    }
+
+    fn add_roots(mut self, what: &'static str, pem: &[u8]) -> Builder {
+        let roots = self.settings.roots.get_or_insert_with(RootCertStore::empty);
+        if let Err(value) = tls::add_roots(roots, pem) {
+            self.wrong(what, &value, "one or more blocks of BEGIN CERTIFICATE in PEM");
+        }
+        self
+    }
+
+    /// Speaks HTTP/2: one connection for all requests. Over plain HTTP by prior knowledge, over TLS by ALPN; a server that
+    /// cannot is an error, never a fall-back.
     pub fn http2(mut self) -> Builder {
         self.settings.http2 = true;
         self
     }
 
-    /// Further addresses (`HOST:PORT`) of the same cluster, at most 1,000. A reply may name the node that owns a stream, and
+    /// Further addresses (`HOST:PORT`) of the same cluster, at most 1,000, with the scheme of the endpoint. A reply may name the node that owns a stream, and
     /// the client goes straight to it if it is one of these: to no other address goes a request, so no credentials either.
     /// When a node cannot be reached, the next one is asked.
     pub fn nodes<S: Into<String>>(mut self, addresses: impl IntoIterator<Item = S>) -> Builder {
@@ -240,7 +278,7 @@ impl Builder {
             return Err(wrong);
         }
         let (diagnostics, warned) = (Sender::new(), Mutex::new(BTreeSet::new()));
-        let http = Http::new(&self.endpoint, self.settings)?;
+        let http = Http::new(&self.endpoint, self.settings, diagnostics.clone())?;
         Ok(Kelda { http, shared: Arc::new(Shared { reconnect: self.reconnect, diagnostics, warned }) })
     }
 

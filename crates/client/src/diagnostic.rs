@@ -60,6 +60,11 @@ pub enum Diagnostic {
         /// Why.
         cause: String,
     },
+    /// A token went to another machine without TLS: who is on the way can read it. Said once for each connection.
+    TokenInClear {
+        /// Where it went.
+        endpoint: String,
+    },
     /// A stream was declared without any limit: it grows until the disk is full.
     Unlimited {
         /// The stream.
@@ -100,6 +105,9 @@ impl fmt::Display for Diagnostic {
             }
             Diagnostic::ProducerEnded { stream, cause } => {
                 write!(f, "the producer of {stream:?} ended: {cause}")
+            }
+            Diagnostic::TokenInClear { endpoint } => {
+                write!(f, "the token goes to {endpoint} without TLS, where others can read it; use https://")
             }
             Diagnostic::Unlimited { stream } => write!(
                 f,

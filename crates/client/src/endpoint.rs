@@ -1,5 +1,7 @@
-//! What an endpoint may be: owns the check of `http://HOST:PORT`, guarantees that whatever is refused would have been
+//! What an endpoint may be: owns the check of `http://HOST:PORT` and `https://HOST:PORT`, guarantees that whatever is refused would have been
 //! ignored or misread, and that nothing secret in it is shown. Never connects.
+
+use std::net::IpAddr;
 
 use hyper::Uri;
 
@@ -8,17 +10,27 @@ use crate::error::Error;
 /// The endpoint without slashes at its end.
 ///
 /// # Errors
-/// [`Error::Endpoint`] when it is not `http://HOST` or `http://HOST:PORT` with a port from 1 to 65535: user info, a path, a
-/// query and a fragment are refused.
+/// [`Error::Endpoint`] when it is not `http://HOST` or `http://HOST:PORT`, or the same with `https`, with a port from 1 to 65535:
+/// user info, a path, a query and a fragment are refused.
 pub fn check(text: &str) -> Result<&str, Error> {
     let trimmed = text.trim_end_matches('/');
     let uri: Option<Uri> = trimmed.parse().ok().filter(|_| !trimmed.contains(['@', '?', '#']));
     let usable = uri.is_some_and(|uri| {
         let authority = uri.authority().map(|it| (it.host().len(), it.as_str()));
         let port = authority.filter(|(host, _)| *host > 0).map(|(host, all)| &all[host..]);
-        uri.scheme_str() == Some("http") && uri.path() == "/" && port.is_some_and(is_port)
+        matches!(uri.scheme_str(), Some("http" | "https")) && uri.path() == "/" && port.is_some_and(is_port)
     });
     if usable { Ok(trimmed) } else { Err(Error::Endpoint(shown(text))) }
+}
+
+/// Whether what goes to this endpoint can be read on the way: it is not encrypted, and leaves the machine.
+pub(crate) fn is_open(endpoint: &str) -> bool {
+    let uri: Option<Uri> = endpoint.parse().ok();
+    uri.filter(|uri| uri.scheme_str() != Some("https")).is_some_and(|uri| {
+        let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+        let loopback = host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        !loopback && !host.eq_ignore_ascii_case("localhost")
+    })
 }
 
 /// Whether what stands behind the host is nothing, or a port.
@@ -44,8 +56,27 @@ mod tests {
 
     #[test]
     fn a_host_and_a_port_are_an_endpoint() {
-        for text in ["http://h", "http://h/", "http://h:1", "http://127.0.0.1:65535//", "http://[::1]:4437"] {
+        for text in [
+            "http://h",
+            "http://h/",
+            "http://h:1",
+            "http://127.0.0.1:65535//",
+            "http://[::1]:4437",
+            "https://h",
+            "https://h:1/",
+        ] {
             assert!(check(text).is_ok_and(|endpoint| endpoint == text.trim_end_matches('/')), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_leaves_the_machine_without_tls_is_open() {
+        for text in ["http://h", "http://10.0.0.1:4437", "http://[2001:db8::1]:1", "http://localhost.example"]
+        {
+            assert!(is_open(text), "{text}");
+        }
+        for text in ["https://h", "http://127.0.0.1:4437", "http://[::1]:1", "http://localhost:4437"] {
+            assert!(!is_open(text), "{text}");
         }
     }
 
@@ -55,7 +86,10 @@ mod tests {
             "",
             "h",
             "127.0.0.1:4437",
-            "https://h",
+            "ftp://h",
+            "https://",
+            "https://h:0",
+            "https://h/path",
             "http://",
             "http://:1",
             "http://h:",

@@ -41,8 +41,8 @@ impl Problem {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The endpoint is not an `http://host:port` URL.
-    #[error("the endpoint {0:?} is not usable: expected http://HOST:PORT")]
+    /// The endpoint is neither an `http://host:port` nor an `https://host:port` URL.
+    #[error("the endpoint {0:?} is not usable: expected http://HOST:PORT or https://HOST:PORT")]
     Endpoint(String),
     /// A value that was given to the library cannot be used; nothing was sent.
     #[error("{what} {value} is not usable: expected {expected}")]
@@ -68,6 +68,16 @@ pub enum Error {
         /// Where the request went.
         endpoint: String,
         /// What the transport said.
+        cause: String,
+    },
+    /// There is no secure connection to the server: its certificate is not trusted, is for another name or has expired, or
+    /// it speaks no TLS. Nothing was sent. What starts says so at once; what was running tries on, since certificates are
+    /// renewed.
+    #[error("no secure connection to {endpoint}: {cause}")]
+    Tls {
+        /// Where the request was to go.
+        endpoint: String,
+        /// What is wrong, and what would be right.
         cause: String,
     },
     /// The server answered with a problem.
@@ -156,7 +166,7 @@ impl Error {
     /// Whether the connection is gone, as opposed to a server that answers and cannot do it now.
     #[must_use]
     pub fn is_lost_connection(&self) -> bool {
-        matches!(self, Error::Unreachable { .. } | Error::OutcomeUnknown { .. })
+        matches!(self, Error::Unreachable { .. } | Error::OutcomeUnknown { .. } | Error::Tls { .. })
     }
 
     /// The server's code, when a problem is the cause: `not-found`, `sealed` and so on.

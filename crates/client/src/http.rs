@@ -1,9 +1,11 @@
 //! The HTTP transport: owns the connection pool, guarantees that an error status becomes a typed problem and that every
 //! wait ends, repeats only what may be repeated.
 
+mod connector;
 mod nodes;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,16 +14,18 @@ use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, USER_AGENT};
 use hyper::{Method, Request, Response};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 
 use crate::backoff::Backoff;
 pub(crate) use crate::connect::ANSWER_LIMIT;
 use crate::connect::Settings;
+use crate::diagnostic::{Diagnostic, Sender};
 use crate::endpoint;
 use crate::error::{Error, Problem};
 use crate::retry::RetryPolicy;
 use crate::timer::{self, Stopwatch};
+use crate::tls;
+use connector::Connector;
 use nodes::Nodes;
 
 /// An error body larger than this is cut; problem documents are far smaller.
@@ -38,7 +42,10 @@ pub(crate) struct Http {
 struct Inner {
     nodes: Nodes,
     settings: Settings,
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: Client<Connector, Full<Bytes>>,
+    diagnostics: Sender,
+    /// Whether the token was sent where anybody between can read it, and that was said.
+    exposed: AtomicBool,
 }
 
 /// A successful answer whose body has not been read.
@@ -50,13 +57,12 @@ pub(crate) struct Answer {
 }
 
 impl Http {
-    pub(crate) fn new(endpoint: &str, settings: Settings) -> Result<Self, Error> {
+    pub(crate) fn new(endpoint: &str, settings: Settings, diagnostics: Sender) -> Result<Self, Error> {
         let nodes = Nodes::new(endpoint::check(endpoint)?, &settings.nodes)?;
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(settings.connect_limit));
+        let connector = Connector::new(nodes.are_secure(), &settings)?;
         let client = Client::builder(TokioExecutor::new()).http2_only(settings.http2).build(connector);
-        Ok(Http { inner: Arc::new(Inner { nodes, settings, client }) })
+        let exposed = AtomicBool::new(false);
+        Ok(Http { inner: Arc::new(Inner { nodes, settings, client, diagnostics, exposed }) })
     }
 
     /// The endpoint that was given.
@@ -121,10 +127,11 @@ impl Http {
         headers: &[(&str, String)],
         body: Bytes,
     ) -> Result<Answer, Error> {
-        let Inner { nodes, settings, client } = &*self.inner;
+        let Inner { nodes, settings, client, .. } = &*self.inner;
         let stream = target.split('?').next().unwrap_or_default();
         let node = nodes.of(stream);
         let endpoint = nodes.endpoint(node);
+        self.say_exposed(endpoint);
         let mut request = Request::builder().method(method.clone()).uri(format!("{endpoint}{target}"));
         let own = [(AUTHORIZATION, &settings.token), (USER_AGENT, &settings.agent)];
         for (name, value) in own {
@@ -141,6 +148,9 @@ impl Http {
             Some(Ok(response)) => response,
             Some(Err(error)) => {
                 nodes.failed(node, stream);
+                if let Some(refused) = tls::refused(&error) {
+                    return Err(Error::Tls { endpoint: endpoint.to_owned(), cause: refused.to_string() });
+                }
                 let writes = !error.is_connect() && !is_safe(&method);
                 return Err(lost(endpoint, chain(&error), writes));
             }
@@ -165,6 +175,15 @@ impl Http {
             owner.inspect(|owner| nodes.owns(stream, owner));
         }
         Err(error)
+    }
+
+    /// Says once that a token goes over the network for anybody to read.
+    fn say_exposed(&self, endpoint: &str) {
+        let Inner { settings, diagnostics, exposed, .. } = &*self.inner;
+        let open = settings.token.is_some() && endpoint::is_open(endpoint);
+        if open && !exposed.swap(true, Ordering::Relaxed) {
+            diagnostics.send(Diagnostic::TokenInClear { endpoint: endpoint.to_owned() });
+        }
     }
 
     async fn problem(&self, endpoint: &str, response: Response<Incoming>) -> Error {

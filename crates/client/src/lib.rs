@@ -64,6 +64,7 @@ pub mod stream;
 mod stream_limits;
 mod task;
 mod timer;
+mod tls;
 
 pub use append::{Appended, Appender, encode, encode_bodies};
 pub use checkpoint::{Checkpoint, FileCheckpoint, Position, StoreError};

@@ -47,7 +47,11 @@ impl Target {
         let wrong = || Failure::from(kelda_client::Error::Endpoint(endpoint.to_owned()));
         let trimmed = kelda_client::endpoint::check(endpoint)?;
         let uri: Uri = trimmed.parse().map_err(|_| wrong())?;
-        let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http")).ok_or_else(wrong)?;
+        if uri.scheme_str() != Some("http") {
+            let said = format!("kelda bench measures without TLS: {endpoint:?} is not http://HOST:PORT");
+            return Err(Failure::usage(said));
+        }
+        let authority = uri.authority().ok_or_else(wrong)?;
         let address = format!("{}:{}", authority.host(), authority.port_u16().unwrap_or(80));
         let host = HeaderValue::from_str(authority.as_str()).map_err(|_| wrong())?;
         let clock = Arc::new(RealClock::new());

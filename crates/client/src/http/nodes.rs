@@ -24,8 +24,9 @@ pub(super) struct Nodes {
 impl Nodes {
     pub(super) fn new(endpoint: &str, further: &[String]) -> Result<Nodes, Error> {
         let mut endpoints = vec![endpoint.to_owned()];
+        let scheme = scheme(endpoint);
         for address in further {
-            let further = endpoint::check(&format!("http://{address}"))?.to_owned();
+            let further = endpoint::check(&format!("{scheme}{address}"))?.to_owned();
             if !endpoints.contains(&further) {
                 endpoints.push(further);
             }
@@ -36,6 +37,11 @@ impl Nodes {
     /// The endpoint that was given first.
     pub(super) fn first(&self) -> &str {
         &self.endpoints[0]
+    }
+
+    /// Whether they are reached by TLS: all of them are, or none.
+    pub(super) fn are_secure(&self) -> bool {
+        scheme(self.first()) == "https://"
     }
 
     /// Where a request about this stream goes.
@@ -50,7 +56,7 @@ impl Nodes {
 
     /// A reply says who owns a stream. An address that was not given is not believed.
     pub(super) fn owns(&self, stream: &str, address: &str) {
-        let known = |endpoint: &String| endpoint.strip_prefix("http://") == Some(address);
+        let known = |endpoint: &String| endpoint.strip_prefix(scheme(endpoint)) == Some(address);
         let Some(node) = self.endpoints.iter().position(known) else { return };
         let mut owners = self.owners.lock();
         if owners.len() >= MAX_OWNERS && !owners.contains_key(stream) {
@@ -66,6 +72,11 @@ impl Nodes {
         // Someone else may have moved on already.
         let _ = self.usual.compare_exchange(node, next, Ordering::Relaxed, Ordering::Relaxed);
     }
+}
+
+/// What stands before the address.
+fn scheme(endpoint: &str) -> &'static str {
+    if endpoint.starts_with("https://") { "https://" } else { "http://" }
 }
 
 #[cfg(test)]
@@ -86,6 +97,15 @@ mod tests {
         nodes.owns("/s", "c:3");
         assert_eq!((nodes.of("/s"), nodes.of("/t")), (2, 0));
         assert!(Nodes::new("http://a:1", &["user@b".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn all_nodes_have_the_scheme_of_the_endpoint() {
+        let nodes = Nodes::new("https://a:1", &["b:2".to_owned()]).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(nodes.endpoints, ["https://a:1", "https://b:2"]);
+        nodes.owns("/s", "b:2");
+        assert_eq!((nodes.of("/s"), nodes.are_secure()), (1, true));
+        assert!(Nodes::new("https://a:1", &["http://b:2".to_owned()]).is_err());
     }
 
     #[test]

@@ -261,7 +261,7 @@ impl Sending {
         }
         // Those before it were not there when it arrived, whatever became of them since; it goes again after them.
         let behind = code == "sequence-gap" && !send.first;
-        if !behind && !error.is_retryable() {
+        if !behind && !error.is_retryable() && !error.is_lost_connection() {
             return Err(error);
         }
         self.window.again(send.number);

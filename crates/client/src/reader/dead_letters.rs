@@ -89,7 +89,7 @@ impl DeadLetters {
         loop {
             let began = Stopwatch::start();
             match self.target.write(encoded.clone()).await {
-                Err(error) if error.is_retryable() => {
+                Err(error) if error.is_retryable() || error.is_lost_connection() => {
                     backoff.spend(began.elapsed());
                     let Some(pause) = backoff.pause() else { return Err(error) };
                     timer::sleep(pause).await;

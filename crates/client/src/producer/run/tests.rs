@@ -24,6 +24,8 @@ enum Fate {
     /// It is done, and the answer is lost.
     Unanswered,
     Overloaded,
+    /// The certificate has expired.
+    Untrusted,
     /// A refusal with this status and code.
     Refused(u16, &'static str),
 }
@@ -88,6 +90,7 @@ impl Server {
         let lost = Error::OutcomeUnknown { endpoint: endpoint(), cause: "reset".to_owned() };
         let verdict = match fate {
             Fate::Lost => Err(lost),
+            Fate::Untrusted => Err(Error::Tls { endpoint: endpoint(), cause: "expired".to_owned() }),
             Fate::Overloaded => Err(problem(503, "overloaded")),
             Fate::Refused(status, code) => Err(problem(status, code)),
             Fate::Fine => self.state.lock().append(&request, self.idempotent),
@@ -248,6 +251,18 @@ async fn a_refusal_ends_the_producer_and_everyone_is_told() {
     assert_eq!(producer.send("3").await.err().unwrap().code(), Some("sealed"));
     assert_eq!(producer.flush().await.unwrap_err().code(), Some("sealed"));
     assert_eq!(producer.close().await.unwrap_err().code(), Some("sealed"));
+}
+
+/// The next one is renewed.
+#[tokio::test(start_paused = true)]
+async fn a_certificate_that_expires_does_not_end_a_producer() {
+    let server = Server::new(true);
+    server.fates(&[Fate::Fine, Fate::Untrusted, Fate::Untrusted]);
+    let producer = producer(&server, 1, BOUNDS);
+    for number in 0..3 {
+        producer.send(&number.to_string()).await.unwrap().await.unwrap();
+    }
+    assert_eq!(server.records(), ["0", "1", "2"]);
 }
 
 #[tokio::test(start_paused = true)]
