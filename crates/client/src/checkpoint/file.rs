@@ -89,8 +89,11 @@ fn read(file: &Path) -> Result<Option<Position>, StoreError> {
 
 /// Writes beside, syncs, renames, syncs the directory.
 fn write(file: &Path, position: Position) -> io::Result<()> {
-    let directory = file.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(directory)?;
+    let directory = match file.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
+        _ => Path::new("."),
+    };
+    make(directory)?;
     let beside = file.with_extension("json.new");
     let mut new = File::create(&beside)?;
     let mut text = serde_json::to_vec(&position)?;
@@ -100,6 +103,24 @@ fn write(file: &Path, position: Position) -> io::Result<()> {
     drop(new);
     fs::rename(&beside, file)?;
     File::open(directory)?.sync_all()
+}
+
+/// Makes a directory and those above it; each is an entry of the one above, which has to be on the disk too.
+fn make(directory: &Path) -> io::Result<()> {
+    if directory.as_os_str().is_empty() || directory.is_dir() {
+        return Ok(());
+    }
+    let above = match directory.parent() {
+        Some(above) if !above.as_os_str().is_empty() => above,
+        _ => Path::new("."),
+    };
+    make(above)?;
+    match fs::create_dir(directory) {
+        // Another reader may have made it meanwhile.
+        Err(error) if error.kind() != ErrorKind::AlreadyExists || !directory.is_dir() => return Err(error),
+        _ => {}
+    }
+    File::open(above)?.sync_all()
 }
 
 #[cfg(test)]
@@ -124,6 +145,18 @@ mod tests {
         let names: Vec<_> =
             fs::read_dir(directory.path().join("a/b")).unwrap().map(|at| at.unwrap().file_name()).collect();
         assert_eq!(names, ["x.json"], "nothing is left beside");
+    }
+
+    #[test]
+    fn directories_are_made_where_paths_are_relative_too() {
+        let directory = tempfile::tempdir().unwrap();
+        make(&directory.path().join("a/./b")).unwrap();
+        assert!(directory.path().join("a/b").is_dir());
+        fs::write(directory.path().join("f"), "").unwrap();
+        make(&directory.path().join("f/c")).unwrap_err();
+        make(&directory.path().join("f")).unwrap_err();
+        make(Path::new("")).unwrap();
+        make(Path::new(".")).unwrap();
     }
 
     #[tokio::test]
