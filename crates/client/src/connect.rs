@@ -16,6 +16,7 @@ use rustls::RootCertStore;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sender};
 use crate::error::Error;
 use crate::http::Http;
+use crate::meters::{self, Labels, MAX_LABELLED, OTHER};
 use crate::retry::RetryPolicy;
 use crate::tls;
 
@@ -32,6 +33,8 @@ const LIVE_LIMIT: Duration = Duration::from_secs(90);
 const CALL_PATIENCE: Duration = Duration::from_secs(10);
 /// Nodes of a cluster that a client knows.
 const MAX_NODES: usize = 1_000;
+/// The name of a client that has none.
+const NAME: &str = "kelda-client";
 /// Streams that were warned about are remembered up to so many; beyond, a warning may come twice.
 const MAX_WARNED: usize = 1_000;
 
@@ -56,6 +59,10 @@ pub(crate) struct Shared {
     pub(crate) reconnect: RetryPolicy,
     pub(crate) diagnostics: Sender,
     warned: Mutex<BTreeSet<String>>,
+    /// The name of the client, as metrics are labelled with it.
+    name: String,
+    /// Streams that metrics are labelled with.
+    labelled: Mutex<BTreeSet<String>>,
 }
 
 impl Kelda {
@@ -81,6 +88,17 @@ impl Kelda {
     #[must_use]
     pub fn diagnostics(&self) -> Diagnostics {
         self.shared.diagnostics.subscribe()
+    }
+
+    /// What metrics of this stream are labelled with: streams beyond the first so many share a label.
+    pub(crate) fn labels(&self, stream: &str) -> Labels {
+        let mut labelled = self.shared.labelled.lock();
+        if labelled.len() < MAX_LABELLED {
+            labelled.insert(stream.to_owned());
+        }
+        let own = labelled.contains(stream);
+        drop(labelled);
+        Labels::new(if own { stream } else { OTHER }, &self.shared.name)
     }
 
     /// Says once that a stream grows for ever.
@@ -109,6 +127,7 @@ impl fmt::Debug for Kelda {
 pub(crate) struct Settings {
     pub(crate) token: Option<HeaderValue>,
     pub(crate) agent: Option<HeaderValue>,
+    name: String,
     pub(crate) http2: bool,
     pub(crate) nodes: Vec<String>,
     /// The authorities to trust instead of the system's.
@@ -127,6 +146,7 @@ impl Default for Settings {
         Settings {
             token: None,
             agent: Some(HeaderValue::from_static(concat!("kelda-client/", env!("CARGO_PKG_VERSION")))),
+            name: NAME.to_owned(),
             http2: false,
             nodes: Vec::new(),
             roots: None,
@@ -176,11 +196,11 @@ impl Builder {
         self
     }
 
-    /// The name of this client, first in `User-Agent`.
+    /// The name of this client, first in `User-Agent` and a label of its metrics (`kelda-client` unless it is set).
     pub fn client_name(mut self, name: &str) -> Builder {
         let value = format!("{name} kelda-client/{}", env!("CARGO_PKG_VERSION"));
         match HeaderValue::try_from(value) {
-            Ok(value) => self.settings.agent = Some(value),
+            Ok(value) => (self.settings.agent, self.settings.name) = (Some(value), name.to_owned()),
             Err(_) => self.wrong("client_name", name, "visible ASCII"),
         }
         self
@@ -277,9 +297,12 @@ impl Builder {
         if let Some(wrong) = self.settings.wrong {
             return Err(wrong);
         }
-        let (diagnostics, warned) = (Sender::new(), Mutex::new(BTreeSet::new()));
+        meters::describe();
+        let (diagnostics, name) = (Sender::new(), self.settings.name.clone());
         let http = Http::new(&self.endpoint, self.settings, diagnostics.clone())?;
-        Ok(Kelda { http, shared: Arc::new(Shared { reconnect: self.reconnect, diagnostics, warned }) })
+        let (warned, labelled) = (Mutex::default(), Mutex::default());
+        let shared = Shared { reconnect: self.reconnect, diagnostics, warned, name, labelled };
+        Ok(Kelda { http, shared: Arc::new(shared) })
     }
 
     /// Makes the connection and sees that something answers.

@@ -53,6 +53,7 @@ pub mod envelope;
 pub mod error;
 mod http;
 mod message;
+mod meters;
 mod outgoing;
 mod producer;
 mod random;

@@ -245,19 +245,22 @@ impl Buffer {
         Ok(state.last.clone())
     }
 
-    /// Nothing is sent any more, for this reason; everything that waits is told.
-    fn fail(&self, error: &Error) {
+    /// Nothing is sent any more, for this reason; everything that waits is told. How many records waited.
+    fn fail(&self, error: &Error) -> u64 {
         let mut state = self.state.lock();
         state.failed.get_or_insert_with(|| error.clone());
         state.close_open();
         let closed = std::mem::take(&mut state.closed);
         state.bytes = 0;
         drop(state);
+        let mut records = 0;
         for closed in closed {
+            records += u64::from(closed.batch.count());
             // That nobody waits is no error.
             let _ = closed.tell.send(Err(error.clone()));
         }
         self.room.notify_waiters();
+        records
     }
 }
 

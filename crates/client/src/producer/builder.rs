@@ -14,6 +14,7 @@ use super::{Bounds, Buffer, Producer, State, claim};
 use crate::codec::{Encode, Json};
 use crate::connect::Kelda;
 use crate::error::Error;
+use crate::meters::ProducerMeters;
 use crate::retry::RetryPolicy;
 use crate::{random, task};
 
@@ -141,6 +142,7 @@ impl<T: ?Sized, C: Encode<T>> ProducerBuilder<T, C> {
         if id.is_none() {
             options.window = 1;
         }
+        let meters = ProducerMeters::new(&kelda.labels(&stream));
         let transport = Transport::new(kelda.clone(), &stream, head.stream_id, id.clone(), epoch);
         let buffer = Arc::new(Buffer {
             stream,
@@ -153,7 +155,8 @@ impl<T: ?Sized, C: Encode<T>> ProducerBuilder<T, C> {
         let diagnostics = kelda.shared.diagnostics.clone();
         let Options { window, linger, reconnect, .. } = options;
         let transport = Box::new(transport);
-        let sending = Sending::new(Arc::clone(&buffer), transport, window, linger, reconnect, diagnostics);
+        let sending =
+            Sending::new(Arc::clone(&buffer), transport, window, linger, reconnect, diagnostics, meters);
         drop(task::spawn(sending.run()));
         Ok(Producer { buffer, codec, id, epoch, payload: PhantomData })
     }

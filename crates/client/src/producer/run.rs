@@ -21,6 +21,7 @@ use crate::backoff::Backoff;
 use crate::connect::Kelda;
 use crate::diagnostic::{Diagnostic, Sender};
 use crate::error::Error;
+use crate::meters::ProducerMeters;
 use crate::retry::RetryPolicy;
 use crate::stream::path;
 use crate::timer::{self, Stopwatch};
@@ -109,6 +110,7 @@ impl Append for Transport {
 /// A batch under way.
 struct UnderWay {
     body: Bytes,
+    records: u32,
     bytes: usize,
     expected: Option<u64>,
     tell: oneshot::Sender<Verdict>,
@@ -123,6 +125,7 @@ pub(super) struct Sending {
     under_way: BTreeMap<Number, UnderWay>,
     backoff: Backoff,
     diagnostics: Sender,
+    meters: ProducerMeters,
 }
 
 /// What the loop waited for.
@@ -151,10 +154,11 @@ impl Sending {
         linger: Duration,
         reconnect: RetryPolicy,
         diagnostics: Sender,
+        meters: ProducerMeters,
     ) -> Sending {
         let (window, backoff) = (Window::new(window), Backoff::of(reconnect));
         let under_way = BTreeMap::new();
-        Sending { buffer, transport, linger, window, under_way, backoff, diagnostics }
+        Sending { buffer, transport, linger, window, under_way, backoff, diagnostics, meters }
     }
 
     /// Sends until the producer is closed and all is told, or it cannot go on.
@@ -209,8 +213,10 @@ impl Sending {
         {
             let Some(Closed { batch, bytes, expected, tell }) = state.closed.pop_front() else { break };
             let number = self.window.push(expected.is_some());
-            self.under_way.insert(number, UnderWay { body: append::encode(&batch), bytes, expected, tell });
+            let (body, records) = (append::encode(&batch), batch.count());
+            self.under_way.insert(number, UnderWay { body, records, bytes, expected, tell });
         }
+        self.meters.unacknowledged(state.bytes);
         let (filling, waiting) = (state.open.is_some(), !state.closed.is_empty());
         let lingers = filling && !waiting && self.window.takes(false);
         Taken { filling, lingers, closing: state.closing && !filling && !waiting }
@@ -218,6 +224,9 @@ impl Sending {
 
     fn sending(&self, send: Send) -> BoxFuture<'static, (Send, Verdict, Duration)> {
         let under_way = self.under_way.get(&send.number);
+        if let Some(batch) = under_way {
+            self.meters.sent(batch.records, batch.body.len(), send.tries > 0);
+        }
         let request = under_way.map(|batch| Request {
             sequence: send.sequence,
             body: batch.body.clone(),
@@ -239,6 +248,9 @@ impl Sending {
         let error = match verdict {
             Ok(appended) => {
                 self.check_first(send, &appended)?;
+                if let Some(batch) = self.under_way.get(&send.number) {
+                    self.meters.acknowledged(batch.records, batch.body.len(), &appended, took);
+                }
                 self.window.done(send.number, Ok(appended));
                 self.backoff.reset();
                 self.tell();
@@ -285,8 +297,13 @@ impl Sending {
     fn tell(&mut self) {
         let mut freed = 0;
         while let Some((number, verdict)) = self.window.told() {
-            let Some(UnderWay { bytes, tell, .. }) = self.under_way.remove(&number) else { continue };
+            let Some(UnderWay { records, bytes, tell, .. }) = self.under_way.remove(&number) else {
+                continue;
+            };
             freed += bytes;
+            if verdict.is_err() {
+                self.meters.failed(u64::from(records));
+            }
             // That nobody waits is no error.
             let _ = tell.send(verdict);
         }
@@ -302,10 +319,13 @@ impl Sending {
     fn end(self, error: &Error) {
         let (stream, cause) = (self.buffer.stream.clone(), error.to_string());
         self.diagnostics.send(Diagnostic::ProducerEnded { stream, cause });
+        let mut failed = 0;
         for (_, batch) in self.under_way {
+            failed += u64::from(batch.records);
             let _ = batch.tell.send(Err(error.clone()));
         }
-        self.buffer.fail(error);
+        failed += self.buffer.fail(error);
+        self.meters.failed(failed);
         self.buffer.ended.send_replace(true);
     }
 }

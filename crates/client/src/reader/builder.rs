@@ -25,6 +25,7 @@ use crate::codec::{Decode, Json};
 use crate::connect::Kelda;
 use crate::error::Error;
 use crate::message::{Message, Origin};
+use crate::meters::ReaderMeters;
 use crate::retry::RetryPolicy;
 use crate::start::StartAt;
 use crate::stream::StreamHead;
@@ -253,7 +254,8 @@ async fn open(kelda: &Kelda, stream: String, options: Options) -> Result<(Arc<Sh
     let origin = Arc::new(Origin { stream: stream.clone(), stream_id, content_type: head.content_type });
     let feed = Arc::new(HttpFeed::new(kelda, &stream));
     let diagnostics = kelda.shared.diagnostics.clone();
-    let (shared, asking) = assemble(origin, options, stored, dead, feed, diagnostics);
+    let meters = ReaderMeters::new(&kelda.labels(&stream));
+    let (shared, asking) = assemble(origin, options, stored, dead, feed, diagnostics, meters);
     asking.first(kelda.http.calls()).await?;
     Ok((shared, asking))
 }
@@ -266,6 +268,7 @@ pub(crate) fn assemble(
     dead: Option<DeadLetters>,
     feed: Arc<dyn Feed>,
     diagnostics: crate::diagnostic::Sender,
+    meters: ReaderMeters,
 ) -> (Arc<Shared>, Asking) {
     let start = stored.map_or(options.start, |position| StartAt::Offset(position.offset.saturating_add(1)));
     let saver =
@@ -282,6 +285,7 @@ pub(crate) fn assemble(
         dead,
         saver,
         diagnostics,
+        meters,
     });
     let asking =
         Asking { shared: Arc::clone(&shared), feed, on_gap: options.on_gap, reconnect: options.reconnect };

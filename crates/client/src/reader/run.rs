@@ -67,6 +67,9 @@ impl Asking {
                 answer = self.feed.fetch(ask, shared.stream_id()) => answer,
                 _ = closing.wait_for(|closing| *closing) => return,
             };
+            if !ask.wait && answer.is_ok() {
+                shared.meters.took(began.elapsed());
+            }
             match self.step(ask, answer) {
                 Step::On => backoff.reset(),
                 Step::End(end) => return shared.no_more(end),
@@ -148,6 +151,7 @@ impl Asking {
             first
         });
         if first {
+            shared.meters.lost();
             let (stream, cause) = (shared.stream.clone(), error.to_string());
             shared.diagnostics.send(Diagnostic::ReaderReconnecting { stream, resume_at, cause });
         }
@@ -176,8 +180,15 @@ impl Shared {
             let (stream, found) = (self.stream.clone(), page.stream_id.to_string());
             return Err(Error::StreamChanged { stream, expected, found });
         }
-        let taken = self.core.lock().give(page.given);
+        let (records, caught_up) = (page.given.entries.len() as u64, page.given.caught_up);
+        let bytes = page.given.entries.iter().map(|(_, record)| record.record.body.len() as u64).sum();
+        let mut core = self.core.lock();
+        let taken = core.give(page.given);
+        let (position, unfinished) = (core.restart(), core.outstanding());
+        drop(core);
         taken.map_err(|disorder: Disorder| Error::Protocol(disorder.to_string()))?;
+        self.meters.page(records, bytes, caught_up);
+        self.meters.progress(position, unfinished);
         self.entries.notify_waiters();
         Ok(())
     }
@@ -233,6 +244,7 @@ pub(crate) async fn supervise(asking: Asking, workers: Vec<JoinHandle<()>>) {
         let (stream, offset, cause) = (shared.stream.clone(), end.offset(), end.to_string());
         shared.diagnostics.send(Diagnostic::ReaderStopped { stream, offset, cause });
     }
+    shared.meters.ended();
     shared.state.send_replace(ReaderState::Ended(end));
     shared.entries.notify_waiters();
 }

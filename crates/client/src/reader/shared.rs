@@ -16,6 +16,7 @@ use crate::checkpoint::Position;
 use crate::diagnostic::{Diagnostic, Sender};
 use crate::error::Error;
 use crate::message::Origin;
+use crate::meters::ReaderMeters;
 
 /// Handles one record: decodes it and calls what the user gave.
 pub(crate) type Handler =
@@ -49,6 +50,7 @@ pub(crate) struct Shared {
     pub(crate) dead: Option<DeadLetters>,
     pub(crate) saver: Option<Saver>,
     pub(crate) diagnostics: Sender,
+    pub(crate) meters: ReaderMeters,
 }
 
 impl Shared {
@@ -116,6 +118,7 @@ impl Shared {
     /// The entry failed and that stops the reader.
     pub(crate) fn failed(&self, ticket: Ticket, cause: FailureCause) {
         self.core.lock().fail(ticket);
+        self.meters.failed();
         self.end(ReaderEnd::Failed { offset: ticket.offset, cause });
     }
 
@@ -154,6 +157,7 @@ impl Shared {
             }
             Aside::Failed(error) => {
                 self.core.lock().fail(ticket);
+                self.meters.failed();
                 self.end(ReaderEnd::DeadLetter { offset: ticket.offset, cause, error });
             }
             Aside::GivenUp => {
@@ -165,11 +169,20 @@ impl Shared {
 
     /// The entry is finished: tells who waits for that, and stores the position when it is due.
     async fn finished(&self, ticket: Ticket, how: Finish) {
-        let (counted, wants, done) = {
+        let (counted, wants, done, progress) = {
             let mut core = self.core.lock();
             let counted = core.finish(ticket, how);
-            (counted, core.wants(), core.is_idle() && (core.is_exhausted() || core.is_closing()))
+            let done = core.is_idle() && (core.is_exhausted() || core.is_closing());
+            (counted, core.wants(), done, (core.restart(), core.outstanding()))
         };
+        match how {
+            Finish::Handled if counted => self.meters.handled(),
+            Finish::Skipped if counted => self.meters.skipped(),
+            _ => {}
+        }
+        if wants || done || progress.1 == 0 {
+            self.meters.progress(progress.0, progress.1);
+        }
         if wants || done {
             self.room.notify_one();
         }

@@ -24,6 +24,7 @@ use crate::RetryPolicy;
 use crate::checkpoint::Position;
 use crate::diagnostic::Sender;
 use crate::message::Origin;
+use crate::meters::{Labels, ReaderMeters};
 use crate::start::StartAt;
 use server::Server;
 
@@ -68,8 +69,9 @@ async fn open(
 ) -> (Arc<Shared>, Asking) {
     let (stream, content_type) = ("events".to_owned(), "text/plain".to_owned());
     let origin = Arc::new(Origin { stream, stream_id: ID, content_type });
+    let meters = ReaderMeters::new(&Labels::new("events", "test"));
     let feed = Arc::clone(server) as Arc<dyn feed::Feed>;
-    let (shared, asking) = assemble(origin, options, stored, dead, feed, Sender::new());
+    let (shared, asking) = assemble(origin, options, stored, dead, feed, Sender::new(), meters);
     asking.first(RetryPolicy::forever()).await.unwrap();
     (shared, asking)
 }

@@ -12,6 +12,7 @@ use tokio::sync::{Notify, watch};
 use super::*;
 use crate::codec::{Encode, Text};
 use crate::error::Problem;
+use crate::meters::Labels;
 use crate::outgoing::Outgoing;
 use crate::producer::{Bounds, Producer, Sent, State};
 
@@ -155,8 +156,9 @@ fn producer(server: &Arc<Server>, window: usize, bounds: Bounds) -> Producer<str
     });
     let to = Box::new(To(Arc::clone(server)));
     let linger = Duration::from_millis(5);
+    let meters = ProducerMeters::new(&Labels::new("events", "test"));
     let (forever, diagnostics) = (RetryPolicy::forever(), Sender::new());
-    let sending = Sending::new(Arc::clone(&buffer), to, window, linger, forever, diagnostics);
+    let sending = Sending::new(Arc::clone(&buffer), to, window, linger, forever, diagnostics, meters);
     tokio::spawn(sending.run());
     Producer { buffer, codec: Text, id: None, epoch: 0, payload: std::marker::PhantomData }
 }
@@ -311,4 +313,30 @@ async fn what_was_sent_is_written_although_the_producer_is_dropped() {
         sent.await.unwrap();
     }
     assert_eq!(server.records().len(), 50);
+}
+
+#[test]
+fn what_becomes_of_records_is_measured() {
+    let values = crate::meters::tests::recorded(async {
+        let server = Server::new(true);
+        server.fates(&[
+            Fate::Overloaded,
+            Fate::Unanswered,
+            Fate::Fine,
+            Fate::Fine,
+            Fate::Refused(409, "sealed"),
+        ]);
+        let producer = producer(&server, 1, BOUNDS);
+        for body in ["a", "b"] {
+            producer.send(body).await.unwrap().await.unwrap();
+        }
+        producer.send("c").await.unwrap().await.unwrap_err();
+        producer.close().await.unwrap_err();
+    });
+    let count = |name: &str| values[&format!("producer_{name}")];
+    assert_eq!((count("records_total"), count("failed_records_total")), (2.0, 1.0), "{values:?}");
+    assert_eq!((count("retries_total"), count("duplicate_batches_total")), (2.0, 1.0), "{values:?}");
+    assert_eq!((count("batch_records"), count("unacknowledged_bytes")), (3.0, 0.0), "{values:?}");
+    assert!(count("request_seconds") > 0.0 && count("bytes_total") > 2.0, "{values:?}");
+    assert!(count("batch_bytes") > count("bytes_total"), "{values:?}");
 }

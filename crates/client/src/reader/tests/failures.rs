@@ -3,6 +3,7 @@
 use futures::future::BoxFuture;
 
 use super::super::dead_letters::Target;
+use super::server::Trouble::{Fine, Refused};
 use super::*;
 use crate::error::{Error, Problem};
 
@@ -153,4 +154,41 @@ async fn a_reader_that_waits_for_its_copies_can_be_stopped() {
     tokio::time::sleep(Duration::from_secs(5)).await;
     let end = reader.stop().await;
     assert!(matches!(end, ReaderEnd::Stopped), "{end:?}");
+}
+
+#[test]
+fn what_becomes_of_entries_is_measured() {
+    let measured = |skips: bool, running: bool| {
+        let values = crate::meters::tests::recorded(async move {
+            let server = Server::holding(0, 5);
+            server.trouble([Fine, Refused, Refused]);
+            let seen = Arc::new(Seen::default());
+            let dead = skips.then(|| letters(&[]).0);
+            let options = Options { prefetch: 4, ..options(StartAt::First) };
+            let reader = read_with(&server, options, None, dead, failing(&seen, &[1])).await;
+            let (shared, mut state) = (Arc::clone(&reader.shared), reader.watch());
+            if skips {
+                until("all are finished", || reader.last_handled_offset() == Some(4)).await;
+            } else {
+                state.wait_for(|state| matches!(state, ReaderState::Ended(_))).await.unwrap();
+            }
+            if running {
+                std::mem::forget((reader, shared));
+            } else {
+                reader.stop().await;
+            }
+        });
+        move |name: &str| values[&format!("reader_{name}")]
+    };
+    let count = measured(true, true);
+    assert_eq!((count("records_total"), count("bytes_total"), count("page_records")), (5.0, 5.0, 5.0));
+    assert_eq!((count("handled_records_total"), count("failed_records_total")), (4.0, 1.0));
+    assert_eq!((count("skipped_records_total"), count("reconnects_total")), (1.0, 1.0));
+    assert_eq!((count("position_offset"), count("unfinished_records")), (5.0, 0.0));
+    assert_eq!((count("running_readers"), count("caught_up_readers")), (1.0, 1.0));
+    let count = measured(true, false);
+    assert_eq!((count("running_readers"), count("caught_up_readers")), (0.0, 0.0));
+    let count = measured(false, false);
+    assert_eq!((count("handled_records_total"), count("failed_records_total")), (1.0, 1.0));
+    assert_eq!((count("skipped_records_total"), count("unfinished_records")), (0.0, 0.0));
 }
