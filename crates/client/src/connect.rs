@@ -19,6 +19,7 @@ use crate::http::Http;
 use crate::meters::{self, Labels, MAX_LABELLED, OTHER};
 use crate::retry::RetryPolicy;
 use crate::tls;
+use crate::trace::{Propagator, Tracing};
 
 /// How long an answer may take to begin, unless it is set.
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -58,6 +59,7 @@ pub struct Kelda {
 pub(crate) struct Shared {
     pub(crate) reconnect: RetryPolicy,
     pub(crate) diagnostics: Sender,
+    pub(crate) tracing: Tracing,
     warned: Mutex<BTreeSet<String>>,
     /// The name of the client, as metrics are labelled with it.
     name: String,
@@ -80,6 +82,7 @@ impl Kelda {
             endpoint: endpoint.to_owned(),
             settings: Settings::default(),
             reconnect: RetryPolicy::forever(),
+            tracing: Tracing::default(),
         }
     }
 
@@ -181,6 +184,7 @@ pub struct Builder {
     endpoint: String,
     settings: Settings,
     reconnect: RetryPolicy,
+    tracing: Tracing,
 }
 
 impl Builder {
@@ -289,6 +293,19 @@ impl Builder {
         self
     }
 
+    /// Whether what a handler sends carries on the trace of the entry that it handles (yes): unless the message has a trace
+    /// context already, it gets the entry's trace with the id of this hop as the parent.
+    pub fn carry_traces(mut self, carry: bool) -> Builder {
+        self.tracing.off = !carry;
+        self
+    }
+
+    /// Joins those traces to spans of another library, such as OpenTelemetry.
+    pub fn propagator(mut self, propagator: impl Propagator) -> Builder {
+        self.tracing.propagator = Some(Arc::new(propagator));
+        self
+    }
+
     /// Prepares the connection; the first request makes it.
     ///
     /// # Errors
@@ -301,7 +318,8 @@ impl Builder {
         let (diagnostics, name) = (Sender::new(), self.settings.name.clone());
         let http = Http::new(&self.endpoint, self.settings, diagnostics.clone())?;
         let (warned, labelled) = (Mutex::default(), Mutex::default());
-        let shared = Shared { reconnect: self.reconnect, diagnostics, warned, name, labelled };
+        let Builder { reconnect, tracing, .. } = self;
+        let shared = Shared { reconnect, diagnostics, tracing, warned, name, labelled };
         Ok(Kelda { http, shared: Arc::new(shared) })
     }
 

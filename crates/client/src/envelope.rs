@@ -3,6 +3,8 @@
 
 use kelda_format::{Header, Value};
 
+use crate::random;
+
 /// A unique id of the message: AMQP's property `message-id`.
 pub const MESSAGE_ID: &str = "message-id";
 /// What kind of message it is: AMQP's property `type`.
@@ -41,6 +43,9 @@ pub(crate) fn text(value: Value) -> Option<String> {
     }
 }
 
+/// A longer `tracestate` is dropped, as the specification allows from this length on.
+const MAX_TRACESTATE_BYTES: usize = 512;
+
 /// A W3C trace context: version 00.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceContext {
@@ -62,8 +67,17 @@ impl TraceContext {
         let sound = version == "00" && hex(trace, 32) && hex(parent, 16) && hex(flags, 2);
         (sound && !zero(trace) && !zero(parent)).then(|| TraceContext {
             traceparent: traceparent.to_owned(),
-            tracestate: tracestate.map(str::to_owned),
+            tracestate: tracestate.filter(|state| state.len() <= MAX_TRACESTATE_BYTES).map(str::to_owned),
         })
+    }
+
+    /// The next hop of the trace: the same trace, with a parent id that no other has.
+    #[must_use]
+    pub fn child(&self) -> TraceContext {
+        // An id of zeros is none.
+        let id = random::seed().max(1);
+        let traceparent = format!("{}-{id:016x}-{}", &self.traceparent[..35], &self.traceparent[53..]);
+        TraceContext { traceparent, tracestate: self.tracestate.clone() }
     }
 
     /// The header `traceparent`.

@@ -34,6 +34,7 @@
 //! | read with a handler | [`Kelda::stream`], [`ReaderBuilder`], [`Reader`] |
 //! | read with a loop | [`ReaderBuilder::messages`], [`Messages`] |
 //! | go on where the last run stopped | [`Checkpoint`], [`FileCheckpoint`] |
+//! | carry traces on | [`TraceContext`], [`Propagator`] |
 //! | see what happens in the background | [`Kelda::diagnostics`], [`Reader::watch`] |
 //! | copy or export a range | [`RangeReader`] |
 //! | look at and manage streams | [`Kelda::head`], [`Kelda::list`], [`Kelda::trim`], [`Kelda::set`], [`Kelda::seal`], [`Kelda::delete`] |
@@ -66,6 +67,7 @@ mod stream_limits;
 mod task;
 mod timer;
 mod tls;
+mod trace;
 
 pub use append::{Appended, Appender, encode, encode_bodies};
 pub use checkpoint::{Checkpoint, FileCheckpoint, Position, StoreError};
@@ -93,3 +95,4 @@ pub use retry::RetryPolicy;
 pub use start::StartAt;
 pub use stream::{Bound, CreateOptions, Limits, Listing, StreamHead, path};
 pub use stream_limits::{StreamArguments, StreamLimits, days, hours, max_age_spelling};
+pub use trace::Propagator;

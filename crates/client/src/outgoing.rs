@@ -65,13 +65,17 @@ impl<'a, T: ?Sized> Outgoing<'a, T> {
     }
 
     /// Was caused by a message: its id becomes the causation, its correlation (or else its id) the correlation, and its
-    /// trace goes on.
+    /// trace goes on: from the handler's hop when this is called in a handler of that trace.
     #[must_use]
     pub fn caused_by<M>(self, message: &Message<M>) -> Self {
         let id = message.id();
         let caused =
             self.correlation_id(message.correlation_id().unwrap_or_else(|| id.clone())).causation_id(id);
-        match message.trace_context() {
+        let trace = message.trace_context().map(|writer| match TraceContext::current() {
+            Some(hop) if hop.trace_id() == writer.trace_id() => hop,
+            _ => writer,
+        });
+        match trace {
             Some(context) => caused.trace_context(&context),
             None => caused,
         }

@@ -27,6 +27,7 @@ use crate::append::Appended;
 use crate::codec::{Encode, Json};
 use crate::error::Error;
 use crate::outgoing::Outgoing;
+use crate::trace::Tracing;
 
 pub use builder::ProducerBuilder;
 
@@ -279,6 +280,7 @@ impl Buffer {
 pub struct Producer<T: ?Sized, C = Json> {
     buffer: Arc<Buffer>,
     codec: C,
+    tracing: Tracing,
     id: Option<String>,
     epoch: u64,
     payload: std::marker::PhantomData<fn(&T)>,
@@ -314,10 +316,7 @@ impl<T: ?Sized, C: Encode<T>> Producer<T, C> {
 
     fn encoded(&self, message: Outgoing<'_, T>) -> Result<Encoded, Error> {
         let body = self.codec.encode(message.payload)?;
-        let headers = match message.headers.as_slice() {
-            [] => Headers::none(),
-            list => Headers::new(list)?,
-        };
+        let headers = self.tracing.complete(message.headers)?;
         Ok(Encoded { body, headers, timestamp: message.timestamp })
     }
 }

@@ -158,7 +158,8 @@ impl<T: ?Sized, C: Encode<T>> ProducerBuilder<T, C> {
         let sending =
             Sending::new(Arc::clone(&buffer), transport, window, linger, reconnect, diagnostics, meters);
         drop(task::spawn(sending.run()));
-        Ok(Producer { buffer, codec, id, epoch, payload: PhantomData })
+        let tracing = kelda.shared.tracing.clone();
+        Ok(Producer { buffer, codec, tracing, id, epoch, payload: PhantomData })
     }
 }
 

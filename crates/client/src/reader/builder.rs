@@ -8,7 +8,6 @@ use std::time::{Duration, SystemTime};
 use kelda_format::{StoredRecord, StreamId};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
-use tracing::Instrument;
 
 use super::Reader;
 use super::core::Core;
@@ -206,14 +205,14 @@ impl<T: Send + 'static, C: Decode<T>> ReaderBuilder<T, C> {
         F: Future<Output: Outcome> + Send + 'static,
     {
         let (codec, workers) = (self.codec, self.options.concurrency);
+        let tracing = self.kelda.shared.tracing.clone();
         let handler: Handler = Arc::new(move |record: StoredRecord, origin: Arc<Origin>| {
             let decoded = codec.decode(&record.record.body);
             match decoded {
                 Ok(payload) => {
                     let message = Message::new(payload, record, origin);
-                    let span = run::span(&message);
-                    let handled = handler(message);
-                    Box::pin(async move { handled.await.result() }.instrument(span))
+                    let handled = tracing.hop(&message).run(|| handler(message));
+                    Box::pin(async move { handled.await.result() })
                 }
                 Err(error) => Box::pin(std::future::ready(Err(FailureCause::Payload(error)))),
             }

@@ -16,8 +16,8 @@ use crate::backoff::Backoff;
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::retry::RetryPolicy;
+use crate::task;
 use crate::timer::{self, Stopwatch};
-use crate::{message, task};
 
 /// What to do when records are gone that were to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -247,21 +247,4 @@ pub(crate) async fn supervise(asking: Asking, workers: Vec<JoinHandle<()>>) {
     shared.meters.ended();
     shared.state.send_replace(ReaderState::Ended(end));
     shared.entries.notify_waiters();
-}
-
-/// The span that one entry is handled in; it says which trace wrote the entry.
-pub(crate) fn span<T>(message: &message::Message<T>) -> tracing::Span {
-    let span = tracing::debug_span!(
-        "kelda.handle",
-        stream = message.stream(),
-        offset = message.offset(),
-        trace_id = tracing::field::Empty,
-        parent_id = tracing::field::Empty
-    );
-    if !span.is_disabled()
-        && let Some(context) = message.trace_context()
-    {
-        span.record("trace_id", context.trace_id()).record("parent_id", context.parent_id());
-    }
-    span
 }

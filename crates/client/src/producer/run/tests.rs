@@ -160,7 +160,8 @@ fn producer(server: &Arc<Server>, window: usize, bounds: Bounds) -> Producer<str
     let (forever, diagnostics) = (RetryPolicy::forever(), Sender::new());
     let sending = Sending::new(Arc::clone(&buffer), to, window, linger, forever, diagnostics, meters);
     tokio::spawn(sending.run());
-    Producer { buffer, codec: Text, id: None, epoch: 0, payload: std::marker::PhantomData }
+    let tracing = crate::trace::Tracing::default();
+    Producer { buffer, codec: Text, tracing, id: None, epoch: 0, payload: std::marker::PhantomData }
 }
 
 const BOUNDS: Bounds = Bounds { batch_bytes: 1_000, batch_records: 100, buffer_bytes: 10_000 };
