@@ -53,6 +53,13 @@ pub enum Diagnostic {
         /// Why it could not be handled.
         cause: String,
     },
+    /// The server had forgotten a producer, as after 7 days without a record; it went on in a new epoch.
+    ProducerRenewed {
+        /// The stream.
+        stream: String,
+        /// The epoch.
+        epoch: u64,
+    },
     /// A producer ended by itself.
     ProducerEnded {
         /// The stream.
@@ -103,6 +110,9 @@ impl fmt::Display for Diagnostic {
             Diagnostic::EntrySkipped { stream, offset, cause } => {
                 write!(f, "the reader of {stream:?} skipped the entry at offset {offset}: {cause}")
             }
+            Diagnostic::ProducerRenewed { stream, epoch } => {
+                write!(f, "the server had forgotten the producer of {stream:?}; it goes on in epoch {epoch}")
+            }
             Diagnostic::ProducerEnded { stream, cause } => {
                 write!(f, "the producer of {stream:?} ended: {cause}")
             }
@@ -121,7 +131,7 @@ impl Diagnostic {
     fn log(&self) {
         match self {
             Diagnostic::ReaderStopped { .. } | Diagnostic::ProducerEnded { .. } => tracing::error!("{self}"),
-            Diagnostic::ReaderResumed { .. } => tracing::info!("{self}"),
+            Diagnostic::ReaderResumed { .. } | Diagnostic::ProducerRenewed { .. } => tracing::info!("{self}"),
             _ => tracing::warn!("{self}"),
         }
     }

@@ -116,6 +116,15 @@ pub enum Error {
         /// The epoch in force.
         current: u64,
     },
+    /// The server does not know the producer any more, as after 7 days without a record, and it cannot go on by itself: its id
+    /// is one that another run may have used meanwhile, or whether its last batch was stored is unknown.
+    #[error("the server has forgotten producer {producer:?}, as it does after 7 days without a record: {}", forgotten(*outcome_unknown))]
+    ProducerForgotten {
+        /// The producer's id.
+        producer: String,
+        /// Whether the batches under way may have been stored; else they were not.
+        outcome_unknown: bool,
+    },
     /// What was used has ended before: a producer that was closed or failed, a reader that stopped.
     #[error("{0} has ended")]
     Ended(String),
@@ -154,6 +163,7 @@ impl Error {
     pub fn is_outcome_unknown(&self) -> bool {
         match self {
             Error::OutcomeUnknown { .. } => true,
+            Error::ProducerForgotten { outcome_unknown, .. } => *outcome_unknown,
             // A 5xx of something between says nothing; those of a server that did nothing have codes of their own.
             Error::Problem(problem) => {
                 matches!(problem.code(), "outcome-unknown" | "internal")
@@ -240,6 +250,14 @@ impl fmt::Display for StreamMismatch {
             write!(f, "{before}{} is {existing}, asked for was {requested}", difference.field)?;
         }
         Ok(())
+    }
+}
+
+fn forgotten(outcome_unknown: bool) -> &'static str {
+    if outcome_unknown {
+        "whether the batches under way were stored is unknown"
+    } else {
+        "nothing under way was stored; open a producer anew"
     }
 }
 

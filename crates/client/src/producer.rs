@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -282,7 +283,7 @@ pub struct Producer<T: ?Sized, C = Json> {
     codec: C,
     tracing: Tracing,
     id: Option<String>,
-    epoch: u64,
+    epoch: Arc<AtomicU64>,
     payload: std::marker::PhantomData<fn(&T)>,
 }
 
@@ -353,10 +354,10 @@ impl<T: ?Sized, C> Producer<T, C> {
         self.id.as_deref()
     }
 
-    /// The epoch of this run.
+    /// The epoch of this run. Higher than at first when the server had forgotten the producer and it went on by itself.
     #[must_use]
     pub fn epoch(&self) -> u64 {
-        self.epoch
+        self.epoch.load(Ordering::Relaxed)
     }
 
     /// The stream's name.

@@ -3,13 +3,14 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use kelda_format::limits::{MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_INTEGER, PRODUCER_RESULTS_KEPT};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
-use super::run::{Sending, Transport};
+use super::run::{Identity, Sending, Transport};
 use super::{Bounds, Buffer, Producer, State, claim};
 use crate::codec::{Encode, Json};
 use crate::connect::Kelda;
@@ -74,6 +75,8 @@ impl<T: ?Sized, C> ProducerBuilder<T, C> {
 
     /// A fixed id, so that a newer run fences an older one: 1 to 256 visible ASCII characters. Without an epoch the
     /// producer claims one above all before. Without an id there is a random one, and no run ever meets another.
+    /// A server forgets a producer that sent nothing for 7 days: with a random id it goes on by itself, with a fixed one it
+    /// ends with [`Error::ProducerForgotten`], since a newer run may have come and gone meanwhile.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.options.id = Some(id.into());
         self
@@ -138,12 +141,13 @@ impl<T: ?Sized, C: Encode<T>> ProducerBuilder<T, C> {
         let ProducerBuilder { kelda, stream, codec, mut options, .. } = self;
         check(&options)?;
         let head = kelda.head(&stream).await?;
-        let (id, epoch) = identity(&kelda, &stream, &options).await?;
+        let identity = identity(&kelda, &stream, &options).await?;
+        let (id, epoch) = (identity.id.clone(), Arc::clone(&identity.epoch));
         if id.is_none() {
             options.window = 1;
         }
         let meters = ProducerMeters::new(&kelda.labels(&stream));
-        let transport = Transport::new(kelda.clone(), &stream, head.stream_id, id.clone(), epoch);
+        let transport = Transport::new(kelda.clone(), &stream, head.stream_id, identity);
         let buffer = Arc::new(Buffer {
             stream,
             bounds: options.bounds,
@@ -164,19 +168,21 @@ impl<T: ?Sized, C: Encode<T>> ProducerBuilder<T, C> {
 }
 
 /// Under which id and epoch it writes.
-async fn identity(kelda: &Kelda, stream: &str, options: &Options) -> Result<(Option<String>, u64), Error> {
+async fn identity(kelda: &Kelda, stream: &str, options: &Options) -> Result<Identity, Error> {
+    let identity =
+        |id: Option<String>, own, epoch| Identity { id, own, epoch: Arc::new(AtomicU64::new(epoch)) };
     if !options.idempotent {
-        return Ok((None, 0));
+        return Ok(identity(None, false, 0));
     }
     let Some(id) = &options.id else {
         let id = format!("kelda-{:016x}{:016x}", random::seed(), random::seed());
-        return Ok((Some(id), options.epoch.unwrap_or(0)));
+        return Ok(identity(Some(id), true, options.epoch.unwrap_or(0)));
     };
     let epoch = match options.epoch {
         Some(epoch) => epoch,
         None => claim::epoch(kelda, stream, id).await?,
     };
-    Ok((Some(id.clone()), epoch))
+    Ok(identity(Some(id.clone()), false, epoch))
 }
 
 fn check(options: &Options) -> Result<(), Error> {

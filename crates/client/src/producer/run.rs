@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use hyper::Method;
+use kelda_format::limits::MAX_INTEGER;
 use kelda_format::records::CONTENT_TYPE;
 use tokio::sync::oneshot;
 
@@ -39,8 +41,11 @@ pub(super) trait Append: std::marker::Send + Sync + 'static {
     /// Sends a batch in one try.
     fn append(&self, request: Request) -> BoxFuture<'static, Verdict>;
 
-    /// Whether repetitions are told from what is new.
-    fn is_idempotent(&self) -> bool;
+    /// Takes a new epoch, which it gives; nothing when that could come into the way of another run.
+    fn renew(&mut self) -> Option<u64>;
+
+    /// Under which id repetitions are told from what is new, if they are.
+    fn id(&self) -> Option<&str>;
 }
 
 /// Batches over HTTP.
@@ -49,19 +54,22 @@ pub(super) struct Transport {
     target: String,
     stream: String,
     stream_id: String,
-    id: Option<String>,
-    epoch: u64,
+    identity: Identity,
+}
+
+/// Under which id and epoch a producer writes.
+#[derive(Clone, Debug)]
+pub(super) struct Identity {
+    pub(super) id: Option<String>,
+    /// Whether no other run can have the id.
+    pub(super) own: bool,
+    /// Shared with the handle of the producer.
+    pub(super) epoch: Arc<AtomicU64>,
 }
 
 impl Transport {
-    pub(super) fn new(
-        kelda: Kelda,
-        stream: &str,
-        stream_id: String,
-        id: Option<String>,
-        epoch: u64,
-    ) -> Transport {
-        Transport { kelda, target: path(stream), stream: stream.to_owned(), stream_id, id, epoch }
+    pub(super) fn new(kelda: Kelda, stream: &str, stream_id: String, identity: Identity) -> Transport {
+        Transport { kelda, target: path(stream), stream: stream.to_owned(), stream_id, identity }
     }
 
     /// The problems that have a kind of their own.
@@ -86,15 +94,16 @@ impl Append for Transport {
     fn append(&self, request: Request) -> BoxFuture<'static, Verdict> {
         let mut headers =
             vec![("content-type", CONTENT_TYPE.to_owned()), ("kelda-if-stream-id", self.stream_id.clone())];
-        if let Some(id) = &self.id {
+        let epoch = self.identity.epoch.load(Ordering::Relaxed);
+        if let Some(id) = &self.identity.id {
             headers.push(("producer-id", id.clone()));
-            headers.push(("producer-epoch", self.epoch.to_string()));
+            headers.push(("producer-epoch", epoch.to_string()));
             headers.push(("producer-seq", request.sequence.to_string()));
         }
         headers.extend(request.expected.map(|offset| ("kelda-match-offset", offset.to_string())));
         let (http, target) = (self.kelda.http.clone(), self.target.clone());
-        let (stream, stream_id, epoch) = (self.stream.clone(), self.stream_id.clone(), self.epoch);
-        let id = self.id.clone().unwrap_or_default();
+        let (stream, stream_id) = (self.stream.clone(), self.stream_id.clone());
+        let id = self.identity.id.clone().unwrap_or_default();
         Box::pin(async move {
             let answer = http.send(Method::POST, &target, &headers, request.body).await;
             let appended = answer.and_then(|answer| append::appended(&answer));
@@ -102,8 +111,17 @@ impl Append for Transport {
         })
     }
 
-    fn is_idempotent(&self) -> bool {
-        self.id.is_some()
+    fn renew(&mut self) -> Option<u64> {
+        let Identity { own, epoch, .. } = &self.identity;
+        let next = epoch.load(Ordering::Relaxed) + 1;
+        (*own && next <= MAX_INTEGER).then(|| {
+            epoch.store(next, Ordering::Relaxed);
+            next
+        })
+    }
+
+    fn id(&self) -> Option<&str> {
+        self.identity.id.as_deref()
     }
 }
 
@@ -113,6 +131,8 @@ struct UnderWay {
     records: u32,
     bytes: usize,
     expected: Option<u64>,
+    /// Whether a try of it may have been stored although no answer says so.
+    unsure: bool,
     tell: oneshot::Sender<Verdict>,
 }
 
@@ -214,7 +234,7 @@ impl Sending {
             let Some(Closed { batch, bytes, expected, tell }) = state.closed.pop_front() else { break };
             let number = self.window.push(expected.is_some());
             let (body, records) = (append::encode(&batch), batch.count());
-            self.under_way.insert(number, UnderWay { body, records, bytes, expected, tell });
+            self.under_way.insert(number, UnderWay { body, records, bytes, expected, unsure: false, tell });
         }
         self.meters.unacknowledged(state.bytes);
         let (filling, waiting) = (state.open.is_some(), !state.closed.is_empty());
@@ -265,11 +285,18 @@ impl Sending {
             self.tell();
             return Ok(None);
         }
-        if !self.transport.is_idempotent() && error.is_outcome_unknown() {
+        if self.transport.id().is_none() && error.is_outcome_unknown() {
             // Nobody knows, and to send it again might store it twice.
             self.window.done(send.number, Err(error));
             self.tell();
             return Ok(None);
+        }
+        if code == "sequence-gap" && send.first && send.sequence > 0 && expected(&error) == Some(0) {
+            self.renew(send.number)?;
+            return Ok(None);
+        }
+        if let Some(batch) = self.under_way.get_mut(&send.number) {
+            batch.unsure |= error.is_outcome_unknown();
         }
         // Those before it were not there when it arrived, whatever became of them since; it goes again after them.
         let behind = code == "sequence-gap" && !send.first;
@@ -282,6 +309,25 @@ impl Sending {
         }
         self.backoff.spend(took);
         self.backoff.pause().map(Some).ok_or(error)
+    }
+
+    /// The server knows nothing of this producer, and everything before this batch was acknowledged: it has forgotten it.
+    ///
+    /// When every try of the batch was refused, it was never stored, and neither can be what is behind it: all begin anew in
+    /// a higher epoch, below which whatever is still on its way is refused. With an id that others may use, one of them may
+    /// have fenced this run before it was forgotten as well; and when a try was never answered, the batch may be there.
+    fn renew(&mut self, number: Number) -> Result<(), Error> {
+        let outcome_unknown = self.under_way.get(&number).is_some_and(|batch| batch.unsure);
+        let epoch = if outcome_unknown { None } else { self.transport.renew() };
+        let Some(epoch) = epoch else {
+            let producer = self.transport.id().unwrap_or_default().to_owned();
+            return Err(Error::ProducerForgotten { producer, outcome_unknown });
+        };
+        self.window.renumber(number);
+        self.under_way.values_mut().for_each(|batch| batch.unsure = false);
+        let stream = self.buffer.stream.clone();
+        self.diagnostics.send(Diagnostic::ProducerRenewed { stream, epoch });
+        Ok(())
     }
 
     /// The very first batch of a run, sent once, cannot be a repetition: somebody else wrote under this epoch.
@@ -327,6 +373,14 @@ impl Sending {
         failed += self.buffer.fail(error);
         self.meters.failed(failed);
         self.buffer.ended.send_replace(true);
+    }
+}
+
+/// The sequence that the server would have taken.
+fn expected(error: &Error) -> Option<u64> {
+    match error {
+        Error::Problem(problem) => number(problem, "expected_seq"),
+        _ => None,
     }
 }
 

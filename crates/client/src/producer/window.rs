@@ -1,7 +1,8 @@
 //! The producer's rules, without any I/O: owns which batches are under way, with which sequence, and what becomes of them.
 //!
 //! Guarantees, whatever the order of answers:
-//! - a batch keeps its sequence however often it is sent, and sequences follow the order of the batches;
+//! - a batch keeps its sequence however often it is sent, and sequences follow the order of the batches; only a server that
+//!   has forgotten all sequences makes them begin anew, when nothing is out that was sent with the old ones;
 //! - results are told in that order;
 //! - after a failure the oldest batch goes alone until it is acknowledged, so that nothing overtakes it;
 //! - a conditional batch is under way alone, and one that is refused gives its sequence to the next.
@@ -120,6 +121,16 @@ impl<R> Window<R> {
         self.set(number, State::Done(result));
         self.next_sequence -= 1;
         self.recovering = false;
+    }
+
+    /// The server refused the oldest without a result, since it knows none of the sequences any more: all that have no result
+    /// get new ones, from 0 on.
+    pub(super) fn renumber(&mut self, number: Number) {
+        self.again(number);
+        self.next_sequence = 0;
+        for batch in self.batches.iter_mut().filter(|batch| !matches!(batch.state, State::Done(_))) {
+            batch.sequence = None;
+        }
     }
 
     fn set(&mut self, number: Number, state: State<R>) {

@@ -33,6 +33,8 @@ enum Fate {
 
 struct Server {
     idempotent: bool,
+    /// Whether the producer's id is its own, so that it may begin anew.
+    random_id: bool,
     state: Mutex<Stored>,
     out: AtomicUsize,
     most_out: AtomicUsize,
@@ -41,6 +43,7 @@ struct Server {
 #[derive(Default)]
 struct Stored {
     records: Vec<String>,
+    epoch: u64,
     /// First offset by sequence.
     sequences: Vec<(u64, usize)>,
     fates: VecDeque<Fate>,
@@ -55,8 +58,17 @@ fn problem(status: u16, code: &str) -> Error {
 
 impl Server {
     fn new(idempotent: bool) -> Arc<Server> {
+        Server::of(idempotent, true)
+    }
+
+    fn of(idempotent: bool, random_id: bool) -> Arc<Server> {
         let (out, most_out) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(Server { idempotent, state: Mutex::default(), out, most_out })
+        Arc::new(Server { idempotent, random_id, state: Mutex::default(), out, most_out })
+    }
+
+    /// The producer is not known any more.
+    fn forget(&self) {
+        self.state.lock().sequences.clear();
     }
 
     fn fates(&self, fates: &[Fate]) {
@@ -75,7 +87,7 @@ impl Server {
         next >> 33
     }
 
-    async fn serve(&self, request: Request) -> Verdict {
+    async fn serve(&self, epoch: u64, request: Request) -> Verdict {
         let out = self.out.fetch_add(1, Ordering::Relaxed) + 1;
         self.most_out.fetch_max(out, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(1 + self.random() % 50)).await;
@@ -94,8 +106,8 @@ impl Server {
             Fate::Untrusted => Err(Error::Tls { endpoint: endpoint(), cause: "expired".to_owned() }),
             Fate::Overloaded => Err(problem(503, "overloaded")),
             Fate::Refused(status, code) => Err(problem(status, code)),
-            Fate::Fine => self.state.lock().append(&request, self.idempotent),
-            Fate::Unanswered => self.state.lock().append(&request, self.idempotent).and(Err(lost)),
+            Fate::Fine => self.state.lock().append(epoch, &request, self.idempotent),
+            Fate::Unanswered => self.state.lock().append(epoch, &request, self.idempotent).and(Err(lost)),
         };
         tokio::time::sleep(Duration::from_millis(self.random() % 20)).await;
         self.out.fetch_sub(1, Ordering::Relaxed);
@@ -104,7 +116,7 @@ impl Server {
 }
 
 impl Stored {
-    fn append(&mut self, request: &Request, idempotent: bool) -> Verdict {
+    fn append(&mut self, epoch: u64, request: &Request, idempotent: bool) -> Verdict {
         let batch = decode_write(&request.body).unwrap();
         let (tail, count) = (self.records.len() as u64, batch.count());
         let appended = |first_offset: u64, duplicate: bool| Appended {
@@ -113,6 +125,13 @@ impl Stored {
             timestamp: (!duplicate).then_some(Timestamp(1)),
             duplicate,
         };
+        if idempotent && epoch < self.epoch {
+            return Err(problem(403, "stale-epoch"));
+        }
+        if idempotent && epoch > self.epoch && request.sequence == 0 {
+            self.epoch = epoch;
+            self.sequences.clear();
+        }
         let expected = self.sequences.len() as u64;
         if idempotent && request.sequence < expected {
             let (first, records) = self.sequences[request.sequence as usize];
@@ -120,7 +139,9 @@ impl Stored {
             return Ok(appended(first, true));
         }
         if idempotent && request.sequence > expected {
-            return Err(problem(409, "sequence-gap"));
+            let Error::Problem(mut gap) = problem(409, "sequence-gap") else { unreachable!() };
+            gap.fields.insert("expected_seq".to_owned(), expected.into());
+            return Err(Error::Problem(gap));
         }
         if request.expected.is_some_and(|offset| offset != tail) {
             return Err(problem(412, "match-offset"));
@@ -132,16 +153,21 @@ impl Stored {
     }
 }
 
-struct To(Arc<Server>);
+struct To(Arc<Server>, u64);
 
 impl Append for To {
     fn append(&self, request: Request) -> BoxFuture<'static, Verdict> {
-        let server = Arc::clone(&self.0);
-        Box::pin(async move { server.serve(request).await })
+        let (server, epoch) = (Arc::clone(&self.0), self.1);
+        Box::pin(async move { server.serve(epoch, request).await })
     }
 
-    fn is_idempotent(&self) -> bool {
-        self.0.idempotent
+    fn renew(&mut self) -> Option<u64> {
+        self.1 += 1;
+        self.0.random_id.then_some(self.1)
+    }
+
+    fn id(&self) -> Option<&str> {
+        self.0.idempotent.then_some("me")
     }
 }
 
@@ -154,14 +180,21 @@ fn producer(server: &Arc<Server>, window: usize, bounds: Bounds) -> Producer<str
         room: Notify::new(),
         ended: watch::Sender::new(false),
     });
-    let to = Box::new(To(Arc::clone(server)));
+    let to = Box::new(To(Arc::clone(server), 0));
     let linger = Duration::from_millis(5);
     let meters = ProducerMeters::new(&Labels::new("events", "test"));
     let (forever, diagnostics) = (RetryPolicy::forever(), Sender::new());
     let sending = Sending::new(Arc::clone(&buffer), to, window, linger, forever, diagnostics, meters);
     tokio::spawn(sending.run());
     let tracing = crate::trace::Tracing::default();
-    Producer { buffer, codec: Text, tracing, id: None, epoch: 0, payload: std::marker::PhantomData }
+    Producer {
+        buffer,
+        codec: Text,
+        tracing,
+        id: None,
+        epoch: Arc::default(),
+        payload: std::marker::PhantomData,
+    }
 }
 
 const BOUNDS: Bounds = Bounds { batch_bytes: 1_000, batch_records: 100, buffer_bytes: 10_000 };
@@ -340,4 +373,94 @@ fn what_becomes_of_records_is_measured() {
     assert_eq!((count("batch_records"), count("unacknowledged_bytes")), (3.0, 0.0), "{values:?}");
     assert!(count("request_seconds") > 0.0 && count("bytes_total") > 2.0, "{values:?}");
     assert!(count("batch_bytes") > count("bytes_total"), "{values:?}");
+}
+
+/// Weeks pass between the records, and the server remembers a producer for one.
+#[tokio::test(start_paused = true)]
+async fn a_producer_that_was_forgotten_goes_on() {
+    for window in [1, 4] {
+        let server = Server::new(true);
+        let producer = producer(&server, window, BOUNDS);
+        for week in 0..3_u64 {
+            let sent = send_all(&producer, 300).await;
+            for (index, sent) in sent.into_iter().enumerate() {
+                assert_eq!(sent.await.unwrap().offset, Some(week * 300 + index as u64), "window {window}");
+            }
+            server.forget();
+            tokio::time::sleep(Duration::from_secs(8 * 24 * 3_600)).await;
+        }
+        let expected: Vec<String> = (0..3).flat_map(|_| (0..300).map(|number| number.to_string())).collect();
+        assert_eq!(server.records(), expected, "window {window}");
+        producer.close().await.unwrap();
+    }
+}
+
+/// Forgotten at any moment, while requests and answers are lost: a record is never stored twice or out of
+/// order, and when nobody knows, that is what is said.
+#[tokio::test(start_paused = true)]
+async fn one_that_is_forgotten_at_work_stores_nothing_twice() {
+    let mut ends = [0, 0];
+    for seed in 0..200 {
+        let server = Server::new(true);
+        server.state.lock().chance = Some(seed);
+        let producer = producer(&server, 1 + seed as usize % 4, BOUNDS);
+        let mut known = true;
+        for number in 0..400 {
+            if number == 199 {
+                server.forget();
+            }
+            match producer.send(&number.to_string()).await {
+                Ok(sent) => drop(sent),
+                Err(error) => {
+                    known = false;
+                    assert!(error.is_outcome_unknown(), "{error}");
+                    break;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(server.random() % 30)).await;
+        }
+        if let Err(error) = producer.flush().await {
+            known = false;
+            assert!(matches!(error, Error::ProducerForgotten { outcome_unknown: true, .. }), "{error}");
+        }
+        let records = server.records();
+        let expected: Vec<String> = (0..records.len()).map(|number| number.to_string()).collect();
+        assert_eq!(records, expected, "seed {seed}");
+        assert!(!known || records.len() == 400, "seed {seed}");
+        ends[usize::from(known)] += 1;
+    }
+    assert!(ends[0] > 10 && ends[1] > 10, "both ways are met: {ends:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_whose_last_batch_may_be_stored_ends_when_it_is_forgotten() {
+    let server = Server::new(true);
+    let producer = producer(&server, 1, BOUNDS);
+    producer.send("0").await.unwrap().await.unwrap();
+    server.fates(&[Fate::Unanswered, Fate::Lost]);
+    let sent = producer.send("1").await.unwrap();
+    until_records(&server, 2).await;
+    server.forget();
+    let error = sent.await.unwrap_err();
+    assert!(matches!(&error, Error::ProducerForgotten { outcome_unknown: true, .. }), "{error}");
+    assert!(error.is_outcome_unknown() && !error.is_retryable());
+    assert_eq!(server.records(), ["0", "1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_with_a_fixed_id_ends_since_another_run_may_have_written_meanwhile() {
+    let server = Server::of(true, false);
+    let producer = producer(&server, 1, BOUNDS);
+    producer.send("0").await.unwrap().await.unwrap();
+    server.forget();
+    let error = producer.send("1").await.unwrap().await.unwrap_err();
+    assert!(matches!(&error, Error::ProducerForgotten { outcome_unknown: false, .. }), "{error}");
+    assert!(error.to_string().contains("\"me\"") && !error.is_outcome_unknown(), "{error}");
+    assert_eq!(server.records(), ["0"]);
+}
+
+async fn until_records(server: &Server, count: usize) {
+    while server.records().len() < count {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }

@@ -121,3 +121,24 @@ fn there_is_room_for_so_many() {
     window.push(true);
     assert!(!window.takes(false), "a conditional batch is alone");
 }
+
+#[test]
+fn what_has_no_result_gets_new_sequences_and_waits_for_what_is_out() {
+    let mut window: Window<u64> = Window::new(4);
+    let [done, one, two, three] = std::array::from_fn(|_| window.push(false));
+    let sent: Vec<_> = std::iter::from_fn(|| window.send()).map(|send| send.sequence).collect();
+    assert_eq!(sent, [0, 1, 2, 3]);
+    window.done(done, 7);
+    assert_eq!(window.told(), Some((done, 7)));
+    window.renumber(one);
+    assert_eq!(window.send(), None, "what is out was sent with the old sequences");
+    window.again(three);
+    window.again(two);
+    let next = window.send().unwrap();
+    assert_eq!((next.number, next.sequence, next.tries, next.first), (one, 0, 1, true));
+    assert_eq!(window.send(), None, "the oldest goes alone");
+    window.done(one, 8);
+    let rest: Vec<_> =
+        std::iter::from_fn(|| window.send()).map(|send| (send.number, send.sequence)).collect();
+    assert_eq!(rest, [(two, 1), (three, 2)]);
+}
