@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, USER_AGENT};
-use hyper::{Method, Request, Response};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 
@@ -30,6 +30,8 @@ use nodes::Nodes;
 
 /// An error body larger than this is cut; problem documents are far smaller.
 const MAX_PROBLEM_BYTES: usize = 64 * 1024;
+/// How often an owner is followed for one request: views of a stream that moves may be stale, but not for long.
+const MAX_HOPS: usize = 3;
 /// A request gets a second more for each so many bytes of its body: slower lines are not waited for.
 const BYTES_PER_SECOND: u64 = 128 * 1024;
 
@@ -118,7 +120,8 @@ impl Http {
         }
     }
 
-    /// One try, when the answer may take up to `limit` to begin.
+    /// One try, when the answer may take up to `limit` to begin. A node that says which other one owns the stream has done
+    /// nothing, so that one is asked at once.
     pub(crate) async fn send_within(
         &self,
         limit: Duration,
@@ -127,11 +130,34 @@ impl Http {
         headers: &[(&str, String)],
         body: Bytes,
     ) -> Result<Answer, Error> {
-        let Inner { nodes, settings, client, .. } = &*self.inner;
+        let nodes = &self.inner.nodes;
         let stream = target.split('?').next().unwrap_or_default();
-        let node = nodes.of(stream);
-        let endpoint = nodes.endpoint(node);
-        self.say_exposed(endpoint);
+        let mut node = nodes.of(stream);
+        let mut hops = 0;
+        loop {
+            let request = self.request(&method, nodes.endpoint(node), target, headers, body.clone())?;
+            let error = match self.ask(limit, node, stream, request).await {
+                Err(error) if error.code() == Some("owned-elsewhere") => error,
+                other => return other,
+            };
+            let Error::Problem(problem) = &error else { return Err(error) };
+            let owner = problem.fields.get("owner").and_then(|owner| owner.as_str());
+            match owner.and_then(|owner| nodes.owns(stream, owner)) {
+                Some(owner) if owner != node && hops < MAX_HOPS => (node, hops) = (owner, hops + 1),
+                _ => return Err(error),
+            }
+        }
+    }
+
+    fn request(
+        &self,
+        method: &Method,
+        endpoint: &str,
+        target: &str,
+        headers: &[(&str, String)],
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, Error> {
+        let settings = &self.inner.settings;
         let mut request = Request::builder().method(method.clone()).uri(format!("{endpoint}{target}"));
         let own = [(AUTHORIZATION, &settings.token), (USER_AGENT, &settings.agent)];
         for (name, value) in own {
@@ -142,8 +168,23 @@ impl Http {
         for (name, value) in headers {
             request = request.header(*name, value);
         }
-        let limit = limit + Duration::from_secs(body.len() as u64 / BYTES_PER_SECOND);
-        let request = request.body(Full::new(body)).map_err(|error| Error::Protocol(error.to_string()))?;
+        request.body(Full::new(body)).map_err(|error| Error::Protocol(error.to_string()))
+    }
+
+    /// Asks one node.
+    async fn ask(
+        &self,
+        limit: Duration,
+        node: usize,
+        stream: &str,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Answer, Error> {
+        let Inner { nodes, settings, client, .. } = &*self.inner;
+        let endpoint = nodes.endpoint(node);
+        self.say_exposed(endpoint);
+        let writes = !is_safe(request.method());
+        let bytes = request.body().size_hint().lower();
+        let limit = limit + Duration::from_secs(bytes / BYTES_PER_SECOND);
         let response = match timer::within(limit, client.request(request)).await {
             Some(Ok(response)) => response,
             Some(Err(error)) => {
@@ -151,30 +192,20 @@ impl Http {
                 if let Some(refused) = tls::refused(&error) {
                     return Err(Error::Tls { endpoint: endpoint.to_owned(), cause: refused.to_string() });
                 }
-                let writes = !error.is_connect() && !is_safe(&method);
-                return Err(lost(endpoint, chain(&error), writes));
+                return Err(lost(endpoint, chain(&error), writes && !error.is_connect()));
             }
             None => {
                 nodes.failed(node, stream);
-                return Err(lost(endpoint, silence(limit), !is_safe(&method)));
+                return Err(lost(endpoint, silence(limit), writes));
             }
         };
-        if response.status().is_success() {
-            let (parts, body) = response.into_parts();
-            if let Some(owner) = parts.headers.get("kelda-owner").and_then(|owner| owner.to_str().ok()) {
-                nodes.owns(stream, owner);
-            }
-            let (endpoint, idle_limit) = (endpoint.to_owned(), settings.idle_limit);
-            return Ok(Answer { headers: parts.headers, body, endpoint, idle_limit });
+        if !response.status().is_success() {
+            return Err(self.problem(endpoint, response).await);
         }
-        let error = self.problem(endpoint, response).await;
-        if let Error::Problem(problem) = &error
-            && problem.code() == "owned-elsewhere"
-        {
-            let owner = problem.fields.get("owner").and_then(|owner| owner.as_str());
-            owner.inspect(|owner| nodes.owns(stream, owner));
-        }
-        Err(error)
+        let (parts, body) = response.into_parts();
+        owner(&parts.headers).and_then(|owner| nodes.owns(stream, owner));
+        let (endpoint, idle_limit) = (endpoint.to_owned(), settings.idle_limit);
+        Ok(Answer { headers: parts.headers, body, endpoint, idle_limit })
     }
 
     /// Says once that a token goes over the network for anybody to read.
@@ -193,6 +224,7 @@ impl Http {
         if !passing && !is_kelda(response.headers()) {
             return Error::Protocol(format!("{endpoint} answered {status}, and not as a Kelda server does"));
         }
+        let owner = owner(response.headers()).map(str::to_owned);
         let limited = http_body_util::Limited::new(response.into_body(), MAX_PROBLEM_BYTES);
         let body = match timer::within(self.inner.settings.idle_limit, limited.collect()).await {
             Some(Ok(collected)) => collected.to_bytes(),
@@ -204,7 +236,14 @@ impl Http {
         }
         problem.status = status.as_u16();
         if problem.r#type.is_empty() {
-            problem.r#type = usual_type(problem.status).to_owned();
+            problem.r#type = match owner {
+                Some(_) if status == StatusCode::SERVICE_UNAVAILABLE => "urn:kelda:problem:owned-elsewhere",
+                _ => usual_type(problem.status),
+            }
+            .to_owned();
+        }
+        if let Some(owner) = owner {
+            problem.fields.entry("owner").or_insert(owner.into());
         }
         Error::Problem(Box::new(problem))
     }
@@ -242,6 +281,11 @@ impl Answer {
         }
         Ok(if parts.len() == 1 { parts.remove(0) } else { parts.concat().into() })
     }
+}
+
+/// The address of the node that has the stream open, if the answer says it: one to HEAD has no body that could.
+fn owner(headers: &HeaderMap) -> Option<&str> {
+    headers.get("kelda-owner").and_then(|owner| owner.to_str().ok())
 }
 
 /// Whether a request of this method changes nothing.

@@ -54,15 +54,16 @@ impl Nodes {
         &self.endpoints[node]
     }
 
-    /// A reply says who owns a stream. An address that was not given is not believed.
-    pub(super) fn owns(&self, stream: &str, address: &str) {
+    /// A reply says who owns a stream: the node, if it is one. An address that was not given is not believed.
+    pub(super) fn owns(&self, stream: &str, address: &str) -> Option<usize> {
         let known = |endpoint: &String| endpoint.strip_prefix(scheme(endpoint)) == Some(address);
-        let Some(node) = self.endpoints.iter().position(known) else { return };
+        let node = self.endpoints.iter().position(known)?;
         let mut owners = self.owners.lock();
         if owners.len() >= MAX_OWNERS && !owners.contains_key(stream) {
             owners.clear();
         }
         owners.insert(stream.to_owned(), node);
+        Some(node)
     }
 
     /// No answer came from this node: an owner is asked for anew, and the usual node becomes the next one.

@@ -1,6 +1,8 @@
 //! Servers that say nothing, and servers that are no Kelda.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
+mod owners;
+
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::time::Duration;
