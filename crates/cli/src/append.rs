@@ -4,9 +4,10 @@
 mod batches;
 mod input;
 
-use std::time::Duration;
-
-use kelda_client::{Appended, Appender, CreateOptions, Kelda};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::stream::FuturesOrdered;
+use kelda_client::{Appended, Binary, Error, Kelda, Producer, StreamLimits};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -14,12 +15,15 @@ use crate::args::{AppendArgs, InputFormat};
 use crate::exit::Failure;
 use crate::progress::Progress;
 use crate::ui::Ui;
-use crate::{clock, output, stream};
-use batches::{Batch, Shape};
+use crate::{output, stream};
+use batches::{Counts, Piece, Shape};
 use input::Input;
 
-/// Batches that were read and not yet sent. One is sent, one is being built and one waits.
+/// Batches that were read and not yet sent. Some are sent, one is being built and one waits.
 const WAITING_BATCHES: usize = 1;
+/// Batches that are sent and not acknowledged: as many as a producer has under way. With more, what comes through a pipe would
+/// be cut into smaller ones than it has to be.
+const SENT_BATCHES: usize = 4;
 
 /// What was stored so far.
 #[derive(Default)]
@@ -33,27 +37,20 @@ struct Stored {
 pub async fn run(kelda: &Kelda, ui: Ui, args: AppendArgs) -> Result<(), Failure> {
     // Every file is opened before anything is stored, so that a wrong name stores nothing.
     let inputs = Input::open_all(&args.files)?;
-    let content_type = prepare(kelda, ui, &args).await?;
+    let producer = open(kelda, ui, &args).await?;
     let shape = match (args.whole, args.format) {
         (true, _) => Shape::Whole,
         (false, InputFormat::Json) => Shape::Records,
         (false, InputFormat::Lines) => Shape::Lines,
     };
-    let json = is_json(&content_type);
+    let json = is_json(producer.content_type());
     let total = inputs.iter().map(Input::len).sum::<Option<u64>>();
     let progress = Progress::of_bytes(total.filter(|_| ui.shows_progress()));
     let (sender, mut batches) = mpsc::channel(WAITING_BATCHES);
     let reading = read_on_a_thread(move || batches::read(inputs, shape, json, &sender));
-    let patience = Duration::from_secs(args.retry);
-    let mut appender = Appender::new(kelda, &args.name, clock::producer_id(), patience);
     let mut stored = Stored::default();
-    while let Some(batch) = batches.recv().await {
-        match appender.append(batch.encoded.clone()).await {
-            Ok(appended) => stored.add(&batch, &appended),
-            Err(error) => return Err(stored.before(Failure::about(&args.name, error))),
-        }
-        progress.bytes(batch.input_bytes);
-    }
+    let sent = send(&producer, &mut batches, &mut stored, &progress).await;
+    sent.map_err(|error| stored.before(Failure::about(&args.name, error)))?;
     drop(progress);
     let read = reading.await.map_err(|error| Failure::local(error.to_string()));
     read.flatten().map_err(|failure| stored.before(failure))?;
@@ -67,21 +64,54 @@ fn read_on_a_thread<T: Send + 'static>(
     tokio::task::spawn_blocking(read)
 }
 
-/// Makes sure that the stream is there, and says what it holds.
-async fn prepare(kelda: &Kelda, ui: Ui, args: &AppendArgs) -> Result<String, Failure> {
+/// Sends all batches, and counts them as they are acknowledged, which is in their order.
+async fn send(
+    producer: &Producer<Bytes, Binary>,
+    batches: &mut mpsc::Receiver<Piece>,
+    stored: &mut Stored,
+    progress: &Progress,
+) -> Result<(), Error> {
+    let mut sent = FuturesOrdered::new();
+    let (mut more, mut refusal) = (true, Ok(()));
+    while more || !sent.is_empty() {
+        tokio::select! {
+            biased;
+            Some((counts, told)) = sent.next() => {
+                stored.add(counts, &told?);
+                progress.bytes(counts.input_bytes);
+            }
+            piece = batches.recv(), if more && sent.len() < SENT_BATCHES => match piece {
+                None => more = false,
+                Some(Piece { batch, counts }) => match producer.send_batch(batch).await {
+                    Ok(under_way) => sent.push_back(async move { (counts, under_way.await) }),
+                    // What was acknowledged before is still to be counted.
+                    Err(error) => (more, refusal) = (false, Err(error)),
+                },
+            },
+        }
+    }
+    refusal
+}
+
+/// A producer of the stream, which is created when that was asked for.
+async fn open(kelda: &Kelda, ui: Ui, args: &AppendArgs) -> Result<Producer<Bytes, Binary>, Failure> {
     let name = &args.name;
-    match kelda.head(name).await {
-        Ok(head) => Ok(head.content_type),
-        Err(kelda_client::Error::Problem(problem)) if problem.status == 404 && args.create.is_some() => {
-            let options = CreateOptions { content_type: args.create.clone(), ..CreateOptions::default() };
-            let (new, head) = kelda.create(name, &options).await?;
-            if new && stream::is_unlimited(&stream::object(&head)) {
+    let producer = || kelda.producer::<Bytes>(name).codec(Binary).open();
+    let error = match producer().await {
+        Ok(producer) => return Ok(producer),
+        Err(error) => error,
+    };
+    let missing = matches!(&error, Error::Problem(problem) if problem.status == 404);
+    match &args.create {
+        Some(content_type) if missing => {
+            let limits = StreamLimits::new().content_type(content_type);
+            let head = kelda.declare_stream(name, limits).await?;
+            if head.created && stream::is_unlimited(&stream::object(&head)) {
                 ui.warn_unlimited(name);
             }
-            Ok(head.content_type)
+            producer().await.map_err(|error| Failure::about(name, error))
         }
-        Err(error) => {
-            let missing = matches!(&error, kelda_client::Error::Problem(problem) if problem.status == 404);
+        _ => {
             let failure = Failure::about(name, error);
             let how = format!("create it first (kelda create {}), or pass --create", crate::ui::quoted(name));
             Err(if missing { failure.with(&how, &[]) } else { failure })
@@ -96,9 +126,9 @@ fn is_json(content_type: &str) -> bool {
 }
 
 impl Stored {
-    fn add(&mut self, batch: &Batch, appended: &Appended) {
-        self.records += batch.records;
-        self.bytes += batch.body_bytes;
+    fn add(&mut self, counts: Counts, appended: &Appended) {
+        self.records += counts.records;
+        self.bytes += counts.body_bytes;
         if self.next_offset.is_none() {
             self.first_offset = appended.first_offset;
         }

@@ -19,6 +19,8 @@ mod tail;
 mod trim;
 mod values;
 
+use std::time::Duration;
+
 use clap::{Parser, Subcommand};
 
 pub use append::{AppendArgs, InputFormat};
@@ -100,4 +102,17 @@ pub enum Verb {
     Completions(CompletionsArgs),
     /// Print a man page, or write all of them
     Man(ManArgs),
+}
+
+impl Verb {
+    /// How long it tries again while the server is not there, if it says so.
+    pub fn patience(&self) -> Option<Duration> {
+        let seconds = match self {
+            Verb::Append(args) => args.retry,
+            Verb::Read(args) => args.reading.retry,
+            Verb::Tail(args) => args.reading.retry,
+            _ => return None,
+        };
+        Some(Duration::from_secs(seconds))
+    }
 }

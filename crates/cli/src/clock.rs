@@ -17,12 +17,6 @@ pub fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// An id that no other run uses: the process and the time in nanoseconds.
-pub fn producer_id() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("kelda-cli-{}-{}", std::process::id(), since.as_nanos())
-}
-
 /// Milliseconds since 1970 as an RFC 3339 time in UTC.
 pub fn rfc3339(ms: u64) -> String {
     let time = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());

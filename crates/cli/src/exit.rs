@@ -1,6 +1,8 @@
 //! How a command ends: owns the exit codes, guarantees that a failure says on stderr what was wrong, as text or as a
 //! problem in JSON, never prints on stdout.
 
+mod typed;
+
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -153,6 +155,11 @@ impl From<Error> for Failure {
                 let exit = exit_of(problem.status, problem.code());
                 Failure::Said(Box::new(Complaint { fields: fields(*problem), message, exit }))
             }
+            Error::Checkpoint(_) | Error::Codec(_) => Failure::local(message),
+            Error::Mismatch(_) | Error::StreamChanged { .. } | Error::Gap { .. } | Error::Fenced { .. } => {
+                typed::failure(&error, message)
+            }
+            Error::ReaderStopped(end) => typed::ended(*end),
             _ => Failure::ours("protocol", "The answer is not understood", message, FAILED),
         }
     }

@@ -86,7 +86,10 @@ fn working(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failur
 /// A verb that talks to a server, to its end.
 fn remote(matches: &ArgMatches, ui: Ui, verb: Verb) -> Result<(), Failure> {
     let used = profile::in_force(&profile::said(matches))?;
-    let kelda = remote::client(&used.endpoint)?;
+    let kelda = match verb.patience() {
+        Some(patience) => remote::patient(&used.endpoint, patience)?,
+        None => remote::client(&used.endpoint)?,
+    };
     let runtime = runtime()?;
     let result = runtime.block_on(run(&kelda, ui, verb));
     // A thread may wait for standard input, and what it would read is not wanted any more.

@@ -1,7 +1,9 @@
 //! `create`, `head`, `seal` and `delete`: owns one request each, guarantees one answer a stream, never changes
 //! records.
 
-use kelda_client::{CreateOptions, Kelda};
+use std::time::Duration;
+
+use kelda_client::{Kelda, StreamLimits};
 use serde_json::json;
 
 use crate::args::{CreateArgs, DeleteArgs, NameArgs};
@@ -10,16 +12,8 @@ use crate::ui::Ui;
 use crate::{output, stream};
 
 pub async fn create(kelda: &Kelda, ui: Ui, args: CreateArgs) -> Result<(), Failure> {
-    let options = CreateOptions {
-        content_type: args.content_type,
-        ttl_seconds: args.ttl,
-        expires_at: args.expires_at,
-        max_age: args.max_age,
-        max_bytes: args.max_bytes,
-        segment_bytes: args.segment_bytes,
-    };
-    let (new, head) = kelda.create(&args.name, &options).await?;
-    let mut said = stream::object(&head);
+    let head = kelda.declare_stream(&args.name, limits(&args)).await?;
+    let (new, mut said) = (head.created, stream::object(&head));
     if new && stream::is_unlimited(&said) {
         ui.warn_unlimited(&args.name);
     }
@@ -30,6 +24,26 @@ pub async fn create(kelda: &Kelda, ui: Ui, args: CreateArgs) -> Result<(), Failu
     let what = if new { "created" } else { "was there" };
     ui.done(format_args!("{} {what}: {}, next offset {}", head.name, head.content_type, head.next_offset));
     Ok(())
+}
+
+/// What was asked for, in the spelling that was typed; what was not is left to the server.
+fn limits(args: &CreateArgs) -> StreamLimits {
+    fn set<T>(
+        limits: StreamLimits,
+        value: Option<T>,
+        set: fn(StreamLimits, T) -> StreamLimits,
+    ) -> StreamLimits {
+        match value {
+            Some(value) => set(limits, value),
+            None => limits,
+        }
+    }
+    let limits = set(StreamLimits::new(), args.content_type.clone(), StreamLimits::content_type);
+    let limits = set(limits, args.max_age.clone(), StreamLimits::max_age_raw);
+    let limits = set(limits, args.max_bytes, StreamLimits::max_bytes);
+    let limits = set(limits, args.segment_bytes, StreamLimits::segment_bytes);
+    let limits = set(limits, args.ttl.map(Duration::from_secs), StreamLimits::ttl);
+    set(limits, args.expires_at, StreamLimits::expires_at)
 }
 
 pub async fn head(kelda: &Kelda, ui: Ui, args: NameArgs) -> Result<(), Failure> {

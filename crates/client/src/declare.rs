@@ -10,8 +10,8 @@ use crate::stream::{StreamHead, head, path};
 use crate::stream_limits::StreamLimits;
 
 impl Kelda {
-    /// Creates a stream, or confirms that the one of this name agrees with `limits`. Only what is set in `limits` is
-    /// compared.
+    /// Creates a stream, or confirms that the one of this name agrees with `limits`: [`StreamHead::created`] says which. Only
+    /// what is set in `limits` is compared.
     ///
     /// Without any limit it works and says once that such a stream grows until the disk is full.
     ///

@@ -69,7 +69,7 @@ mod timer;
 mod tls;
 mod trace;
 
-pub use append::{Appended, Appender, encode, encode_bodies};
+pub use append::{Appended, encode, encode_bodies};
 pub use checkpoint::{Checkpoint, FileCheckpoint, Position, StoreError};
 pub use codec::{Binary, Decode, Encode, Json, Text};
 pub use connect::{Builder, Kelda};
@@ -77,7 +77,7 @@ pub use declare::Topology;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use envelope::TraceContext;
 pub use error::{CheckpointError, CodecError, Difference, Error, Problem, StreamMismatch};
-pub use kelda_format::batch::BatchBuilder;
+pub use kelda_format::batch::{Batch, BatchBuilder};
 pub use kelda_format::ids::{Offset, StreamId, Timestamp};
 pub use kelda_format::limits;
 pub use kelda_format::name::StreamName;
@@ -85,7 +85,7 @@ pub use kelda_format::records::{CONTENT_TYPE, FrameWalk};
 pub use kelda_format::{Header, Headers, Record, StoredRecord, Value};
 pub use message::Message;
 pub use outgoing::{IntoValue, Outgoing};
-pub use producer::{Producer, ProducerBuilder, Receipt, Sent};
+pub use producer::{Producer, ProducerBuilder, Receipt, Sent, SentBatch};
 pub use read::{RangeReader, ReadOptions, Start};
 pub use reader::{
     Delivery, FailureCause, Messages, OnGap, Outcome, Reader, ReaderBuilder, ReaderEnd, ReaderState,
@@ -93,6 +93,6 @@ pub use reader::{
 };
 pub use retry::RetryPolicy;
 pub use start::StartAt;
-pub use stream::{Bound, CreateOptions, Limits, Listing, StreamHead, path};
+pub use stream::{Bound, Limits, Listing, StreamHead, path};
 pub use stream_limits::{StreamArguments, StreamLimits, days, hours, max_age_spelling};
 pub use trace::Propagator;

@@ -32,6 +32,9 @@ use crate::trace::Tracing;
 
 pub use builder::ProducerBuilder;
 
+/// What a record or a batch weighs besides its bytes.
+const RECORD_BYTES: usize = 16;
+
 /// What became of a batch.
 type Verdict = Result<Appended, Error>;
 /// The same, for all records of it.
@@ -69,6 +72,21 @@ impl Future for Sent {
             Ok(Err(error)) => Err(error),
             Err(_) => Err(Error::Ended("the producer".to_owned())),
         })
+    }
+}
+
+/// A batch that is under way; await it for what it got. Dropping it does not take the batch back.
+#[must_use = "await it to know that the batch is stored, or flush the producer"]
+pub struct SentBatch {
+    told: Told,
+}
+
+impl Future for SentBatch {
+    type Output = Result<Appended, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let ended = |_| Error::Ended("the producer".to_owned());
+        self.told.poll_unpin(context).map(|told| told.map_err(ended).flatten())
     }
 }
 
@@ -163,14 +181,25 @@ struct Encoded {
 impl Encoded {
     /// What it weighs in the buffer: never nothing, so that empty records are bounded too.
     fn bytes(&self) -> usize {
-        self.body.len() + self.headers.encoded().len() + 16
+        self.body.len() + self.headers.encoded().len() + RECORD_BYTES
     }
 }
 
 impl Buffer {
     /// Puts a record into a batch, when there is room.
     async fn put(&self, record: Encoded) -> Result<Sent, Error> {
-        let bytes = record.bytes();
+        self.when_room(record.bytes(), |state| self.push(state, &record)).await?
+    }
+
+    /// Puts a batch behind all there is, when there is room.
+    async fn put_batch(&self, batch: Batch) -> Result<SentBatch, Error> {
+        let bytes = usize::try_from(batch.byte_len()).unwrap_or(usize::MAX).saturating_add(RECORD_BYTES);
+        let told = self.when_room(bytes, |state| self.push_closed(state, batch, bytes, None)).await?;
+        Ok(SentBatch { told })
+    }
+
+    /// Waits until so many bytes more may be under way.
+    async fn when_room<R>(&self, bytes: usize, push: impl FnOnce(&mut State) -> R) -> Result<R, Error> {
         loop {
             let mut room = std::pin::pin!(self.room.notified());
             room.as_mut().enable();
@@ -181,7 +210,7 @@ impl Buffer {
                 }
                 // One record of any size may always be under way.
                 if state.bytes == 0 || state.bytes + bytes <= self.bounds.buffer_bytes {
-                    return self.push(&mut state, &record);
+                    return Ok(push(&mut state));
                 }
             }
             room.await;
@@ -221,19 +250,23 @@ impl Buffer {
     /// Puts a record into a batch of its own that is appended at this tail only.
     async fn put_at(&self, record: Encoded, expected: u64) -> Result<Sent, Error> {
         let batch = Batch::one(record.body.clone(), &record.headers, record.timestamp)?;
-        let (tell, told) = oneshot::channel();
         let mut state = self.state.lock();
         if let Some(refusal) = state.refusal() {
             return Err(refusal);
         }
+        let told = self.push_closed(&mut state, batch, record.bytes(), Some(expected));
+        Ok(Sent { told, index: 0 })
+    }
+
+    fn push_closed(&self, state: &mut State, batch: Batch, bytes: usize, expected: Option<u64>) -> Told {
         state.close_open();
-        let bytes = record.bytes();
+        let (tell, told) = oneshot::channel();
         state.bytes += bytes;
-        state.closed.push_back(Closed { batch, bytes, expected: Some(expected), tell });
+        state.closed.push_back(Closed { batch, bytes, expected, tell });
         self.work.notify_one();
         let told = told.shared();
         state.last = Some(told.clone());
-        Ok(Sent { told, index: 0 })
+        told
     }
 
     /// Sends what is there now, and gives what to wait for: the last batch, since results are told in order.
@@ -282,6 +315,7 @@ pub struct Producer<T: ?Sized, C = Json> {
     buffer: Arc<Buffer>,
     codec: C,
     tracing: Tracing,
+    content_type: String,
     id: Option<String>,
     epoch: Arc<AtomicU64>,
     payload: std::marker::PhantomData<fn(&T)>,
@@ -323,6 +357,31 @@ impl<T: ?Sized, C: Encode<T>> Producer<T, C> {
 }
 
 impl<T: ?Sized, C> Producer<T, C> {
+    /// Sends records that are to be stored together or not at all: a batch of the caller's own, with bodies that are encoded
+    /// already. It goes at once, behind what was sent before. Waits only while too much is under way.
+    ///
+    /// ```no_run
+    /// # async fn example(kelda: kelda_client::Kelda) -> Result<(), kelda_client::Error> {
+    /// use kelda_client::{BatchBuilder, Binary, Headers};
+    /// let producer = kelda.producer::<[u8]>("orders").codec(Binary).open().await?;
+    /// let mut both = BatchBuilder::new();
+    /// both.push(b"placed", &Headers::none(), None)?;
+    /// both.push(b"paid", &Headers::none(), None)?;
+    /// let appended = producer.send_batch(both.finish()).await?.await?;
+    /// println!("from {:?} up to {}", appended.first_offset, appended.next_offset);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a batch without records; otherwise the producer has ended, and this is why.
+    pub async fn send_batch(&self, batch: Batch) -> Result<SentBatch, Error> {
+        if batch.is_empty() {
+            let (value, expected) = ("without records".to_owned(), "at least one record");
+            return Err(Error::Invalid { what: "batch", value, expected });
+        }
+        self.buffer.put_batch(batch).await
+    }
+
     /// Waits until everything that was sent before is stored.
     ///
     /// # Errors
@@ -358,6 +417,12 @@ impl<T: ?Sized, C> Producer<T, C> {
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// The MIME type of the stream's records; empty when the server does not say it.
+    #[must_use]
+    pub fn content_type(&self) -> &str {
+        &self.content_type
     }
 
     /// The stream's name.

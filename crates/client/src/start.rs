@@ -45,6 +45,12 @@ impl StartAt {
     }
 }
 
+/// A time of the system's clock as RFC 3339, in milliseconds; what is before 1970 is 1970.
+pub(crate) fn rfc3339_of(time: SystemTime) -> String {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    rfc3339(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
 /// The longest duration that the server takes: 36,500 days.
 const MAX_BACK_MS: u128 = 36_500 * 86_400_000;
 

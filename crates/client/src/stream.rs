@@ -13,23 +13,6 @@ use crate::http::Answer;
 /// What stays as it is in a path segment (RFC 3986, unreserved).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// How a stream is to be created; what is absent is left to the server.
-#[derive(Clone, Debug, Default)]
-pub struct CreateOptions {
-    /// MIME type of the records, `application/octet-stream` when absent.
-    pub content_type: Option<String>,
-    /// Sliding time to live, in seconds.
-    pub ttl_seconds: Option<u64>,
-    /// Absolute expiry, RFC 3339.
-    pub expires_at: Option<String>,
-    /// Age bound, a duration such as `7d`.
-    pub max_age: Option<String>,
-    /// Size bound, in bytes.
-    pub max_bytes: Option<u64>,
-    /// Segment size, in bytes.
-    pub segment_bytes: Option<u64>,
-}
-
 /// A limit as it is to be from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bound<T> {
@@ -63,6 +46,8 @@ pub struct StreamHead {
     pub next_offset: u64,
     /// Whether the stream takes no more records.
     pub sealed: bool,
+    /// Whether this request made it; only a declaration can. One that was repeated because its answer was lost says no.
+    pub created: bool,
     /// Every `Kelda-` and `Stream-` header as it came, lower-case names.
     pub headers: std::collections::BTreeMap<String, String>,
 }
@@ -78,26 +63,6 @@ pub struct Listing {
 }
 
 impl Kelda {
-    /// Creates a stream, or returns the existing one (`false`) when it is configured alike.
-    ///
-    /// # Errors
-    /// A problem `conflict` names the fields that differ.
-    pub async fn create(&self, name: &str, options: &CreateOptions) -> Result<(bool, StreamHead), Error> {
-        let mut headers = Vec::new();
-        let mut add = |header: &'static str, value: Option<String>| {
-            headers.extend(value.map(|value| (header, value)));
-        };
-        add("content-type", options.content_type.clone());
-        add("stream-ttl", options.ttl_seconds.map(|seconds| seconds.to_string()));
-        add("stream-expires-at", options.expires_at.clone());
-        add("kelda-max-age", options.max_age.clone());
-        add("kelda-max-bytes", options.max_bytes.map(|bytes| bytes.to_string()));
-        add("kelda-segment-bytes", options.segment_bytes.map(|bytes| bytes.to_string()));
-        let answer = self.http.send(Method::PUT, &path(name), &headers, Bytes::new()).await?;
-        let new = answer.header("location").is_some();
-        Ok((new, head(name, &answer)?))
-    }
-
     /// What the stream is and how far it goes.
     ///
     /// # Errors
@@ -198,6 +163,7 @@ pub(crate) fn head(name: &str, answer: &Answer) -> Result<StreamHead, Error> {
         content_type: answer.header("content-type").unwrap_or_default().to_owned(),
         next_offset: answer.number("stream-next-offset")?,
         sealed: answer.header("stream-closed") == Some("true"),
+        created: answer.header("location").is_some(),
         headers: headers
             .map(|(name, value)| {
                 (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())

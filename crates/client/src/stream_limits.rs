@@ -2,9 +2,10 @@
 //! guarantees that nothing is stamped that was not asked for and that what cannot be said exactly is refused. Never
 //! sends anything.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::error::Error;
+use crate::start;
 
 /// The names of the arguments under which the limits travel in AMQP, for [`Topology`](crate::Topology).
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +72,7 @@ pub struct StreamLimits {
     segment_bytes: Option<u64>,
     content_type: Option<String>,
     ttl: Option<Duration>,
+    expires_at: Option<SystemTime>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,6 +127,12 @@ impl StreamLimits {
         StreamLimits { ttl: Some(ttl), ..self }
     }
 
+    /// Removes the whole stream at this time, in milliseconds; there is this or a time to live, not both.
+    #[must_use]
+    pub fn expires_at(self, time: SystemTime) -> StreamLimits {
+        StreamLimits { expires_at: Some(time), ..self }
+    }
+
     /// Whether neither age nor size is bounded.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
@@ -166,6 +174,7 @@ impl StreamLimits {
         let headers = [
             ("content-type", self.content_type.clone()),
             ("stream-ttl", ttl),
+            ("stream-expires-at", self.expires_at.map(start::rfc3339_of)),
             ("kelda-max-age", age),
             ("kelda-max-bytes", bytes("max_bytes", self.max_bytes)?),
             ("kelda-segment-bytes", bytes("segment_bytes", self.segment_bytes)?),

@@ -2,7 +2,7 @@
 //! takes its whole batch with it and is named by its line, never holds more than one batch.
 
 use bytes::Bytes;
-use kelda_client::{BatchBuilder, Headers, Record, encode};
+use kelda_client::{Batch, BatchBuilder, Headers, Record};
 use serde::de::IgnoredAny;
 use tokio::sync::mpsc;
 
@@ -26,9 +26,14 @@ pub enum Shape {
 }
 
 /// Records that are stored together or not at all.
-pub struct Batch {
-    /// As the client sends them.
-    pub encoded: Bytes,
+pub struct Piece {
+    pub batch: Batch,
+    pub counts: Counts,
+}
+
+/// What a batch comes to.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
     pub records: u64,
     pub body_bytes: u64,
     /// What of the input they were made of.
@@ -40,7 +45,7 @@ pub fn read(
     inputs: Vec<Input>,
     shape: Shape,
     json: bool,
-    sender: &mpsc::Sender<Batch>,
+    sender: &mpsc::Sender<Piece>,
 ) -> Result<(), Failure> {
     let mut building = Building::default();
     let mut raw = Vec::new();
@@ -114,19 +119,14 @@ impl Building {
     }
 
     /// Hands the batch over and begins the next; false when nobody takes it any more.
-    fn send(&mut self, sender: &mpsc::Sender<Batch>) -> bool {
+    fn send(&mut self, sender: &mpsc::Sender<Piece>) -> bool {
         let Building { records, body_bytes, input_bytes } = std::mem::take(self);
         if records.count() == 0 {
             self.input_bytes = input_bytes;
             return true;
         }
-        let batch = Batch {
-            records: records.count().into(),
-            encoded: encode(&records.finish()),
-            body_bytes,
-            input_bytes,
-        };
-        sender.blocking_send(batch).is_ok()
+        let counts = Counts { records: records.count().into(), body_bytes, input_bytes };
+        sender.blocking_send(Piece { batch: records.finish(), counts }).is_ok()
     }
 }
 

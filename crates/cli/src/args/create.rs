@@ -18,7 +18,7 @@ pub struct CreateArgs {
     pub ttl: Option<u64>,
     /// Delete the stream at this time (RFC 3339)
     #[arg(long, value_name = "TIME", value_parser = values::rfc3339)]
-    pub expires_at: Option<String>,
+    pub expires_at: Option<std::time::SystemTime>,
     /// Keep records at least this long, such as 12h or 7d
     #[arg(long, value_name = "DURATION", value_parser = values::age)]
     pub max_age: Option<String>,

@@ -1,6 +1,8 @@
 //! Values that several verbs take: owns how each is read, guarantees that what is wrong is said before a request is
 //! made, never asks the server.
 
+use std::time::{Duration, SystemTime};
+
 use kelda_client::{Bound, Start, StreamName};
 use kelda_server::config::Bytes;
 use kelda_server::{duration, http::offset, time};
@@ -46,9 +48,9 @@ pub fn edge(text: &str) -> Result<Edge, String> {
 
 const EDGES: &str = "an offset, an RFC 3339 time such as 2026-01-31T12:00:00Z, or a duration back such as 1h";
 
-/// An RFC 3339 time.
-pub fn rfc3339(text: &str) -> Result<String, String> {
-    time::parse(text).map(|_| text.to_owned())
+/// An RFC 3339 time, in milliseconds.
+pub fn rfc3339(text: &str) -> Result<SystemTime, String> {
+    time::parse(text).map(|time| SystemTime::UNIX_EPOCH + Duration::from_millis(time.0))
 }
 
 /// A duration of at least a millisecond.

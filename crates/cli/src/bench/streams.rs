@@ -4,7 +4,7 @@
 use std::future::Future;
 
 use hyper::Uri;
-use kelda_client::{CreateOptions, Kelda, path};
+use kelda_client::{Kelda, StreamLimits, path};
 use kelda_env::Random;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -36,11 +36,10 @@ impl Streams {
             .map_err(|error| Failure::local(format!("cannot listen for signals: {error}")))?;
         let kelda = crate::remote::client(endpoint)?;
         let mut streams = Streams { kelda, names: Vec::new(), keep, interrupt };
-        let options =
-            CreateOptions { content_type: Some(content_type.to_owned()), ..CreateOptions::default() };
+        let limits = StreamLimits::new().content_type(content_type);
         for number in 0..count {
             let name = format!("{prefix}/{number}");
-            match streams.kelda.create(&name, &options).await {
+            match streams.kelda.declare_stream(&name, limits.clone()).await {
                 Ok(_) => streams.names.push(name),
                 Err(error) => {
                     streams.remove().await?;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kelda_client::{Appender, CreateOptions, Kelda, RangeReader, ReadOptions, Start, encode_bodies};
+use kelda_client::{Binary, Kelda, RangeReader, ReadOptions, Start, StreamLimits, encode_bodies};
 
 use crate::node::Node;
 
@@ -42,12 +42,12 @@ fn batch(producer: &str, sequence: u64) -> Bytes {
 
 async fn idempotent(endpoint: String, producer: String, stream: String, load: Arc<Load>) -> Acknowledged {
     let kelda = crate::node::client(&endpoint);
-    let mut appender = Appender::new(&kelda, &stream, producer.clone(), Duration::from_secs(120));
+    let sending = kelda.producer::<Bytes>(&stream).codec(Binary).id(producer.clone()).open().await.unwrap();
     let mut acknowledged = Acknowledged::new();
     let mut sequence = 0;
     while !load.stop.load(Ordering::Relaxed) {
-        let appended = appender.append(batch(&producer, sequence)).await.unwrap();
-        acknowledged.insert(sequence, appended.first_offset.expect("a result that is kept"));
+        let receipt = sending.send(&body(&producer, sequence)).await.unwrap().await.unwrap();
+        acknowledged.insert(sequence, receipt.offset.expect("a result that is kept"));
         load.acknowledged.fetch_add(1, Ordering::Relaxed);
         sequence += 1;
     }
@@ -122,7 +122,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_stored_twice() {
     for (kind, count) in [("idempotent", IDEMPOTENT), ("plain", PLAIN)] {
         for index in 0..count {
             let (name, stream) = (format!("{kind}-{index}"), stream_of(kind, index));
-            kelda.create(&stream, &CreateOptions::default()).await.unwrap();
+            kelda.declare_stream(&stream, StreamLimits::new()).await.unwrap();
             let (endpoint, load) = (node.endpoint(), Arc::clone(&load));
             let task = if kind == "plain" {
                 tokio::spawn(plain(endpoint, name.clone(), stream.clone(), load))

@@ -5,9 +5,8 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-use kelda_client::{Appender, Error, encode_bodies};
+use kelda_client::{Error, encode_bodies};
 use serde_json::Value;
 
 use crate::node::Node;
@@ -197,16 +196,14 @@ async fn producers_of_0_1_go_on_where_they_were() {
 pub async fn check_producers(node: &mut Node) {
     let kelda = crate::node::client(&node.endpoint());
     // Two producers took turns before the stop; each went on once before the kill.
-    let mut steady = Appender::new(&kelda, "golden/producers", "steady".to_owned(), Duration::from_secs(30));
+    let steady = |node: &Node, sequence: usize| {
+        produce(node, "steady", "0", &sequence.to_string(), &format!("steady {sequence}"))
+    };
     for (sequence, offset) in [0, 2, 4, 6].into_iter().enumerate() {
-        let batch = encode_bodies([format!("steady {sequence}").as_bytes()].into_iter()).unwrap();
-        let appended = steady.append(batch).await.unwrap();
-        assert!(appended.duplicate, "steady {sequence} was there");
-        assert_eq!(
-            (appended.first_offset, appended.next_offset),
-            (Some(offset), offset + 1),
-            "steady {sequence}"
-        );
+        let repeat = steady(node, sequence);
+        assert_eq!(repeat.header("kelda-duplicate"), Some("true"), "steady {sequence} was there");
+        let offsets = (repeat.offset("kelda-first-offset"), repeat.offset("stream-next-offset"));
+        assert_eq!(offsets, (offset, offset + 1), "steady {sequence}");
     }
     let stale = produce(node, "moved", "3", "3", "from the epoch before");
     assert_eq!((stale.status, stale.header("producer-epoch")), (403, Some("4")));
@@ -215,9 +212,9 @@ pub async fn check_producers(node: &mut Node) {
     assert_eq!(repeat.offset("kelda-first-offset"), 7);
     assert_eq!(kelda.head("golden/producers").await.unwrap().next_offset, 8, "repeats add nothing");
 
-    let batch = encode_bodies([b"steady 4".as_slice()].into_iter()).unwrap();
-    let appended = steady.append(batch).await.unwrap();
-    assert_eq!((appended.first_offset, appended.next_offset, appended.duplicate), (Some(8), 9, false));
+    let next = steady(node, 4);
+    assert_eq!((next.status, next.header("kelda-duplicate")), (200, None));
+    assert_eq!((next.offset("kelda-first-offset"), next.offset("stream-next-offset")), (8, 9));
     let fresh = produce(node, "moved", "4", "1", "moved on");
     assert_eq!((fresh.status, fresh.offset("kelda-first-offset")), (200, 9));
 

@@ -70,7 +70,7 @@ fn ls_goes_through_all_pages() {
     let names: Vec<_> = (0..1_100).map(|n| format!("page/{n:04}")).collect();
     runtime.block_on(async {
         for name in &names {
-            kelda.create(name, &kelda_client::CreateOptions::default()).await.unwrap();
+            kelda.declare_stream(name, kelda_client::StreamLimits::new()).await.unwrap();
         }
     });
     let listed = node.stdout(&["ls", "page/", "--names"]);

@@ -19,6 +19,7 @@ mod profiles;
 mod progress;
 mod reading;
 mod reference;
+mod restarts;
 mod round_trip;
 mod serve;
 mod tour;

@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use crate::read::{RangeReader, ReadOptions, Start};
-use crate::{Appender, Error, Kelda, RetryPolicy};
+use crate::{Binary, Error, Kelda, RetryPolicy};
 
 /// The clock stands still unless all wait, so no limit takes its time.
 #[tokio::test(start_paused = true)]
@@ -20,8 +20,10 @@ async fn a_server_that_never_answers_is_given_up() {
     let patience = Duration::from_secs(2);
     let mut errors = vec![kelda.head("a").await.unwrap_err(), kelda.list("", None).await.unwrap_err()];
     errors.push(kelda.delete("a").await.unwrap_err());
-    let mut appender = Appender::new(&kelda, "a", "p".to_owned(), patience);
-    errors.push(appender.append(crate::encode_bodies([&b"x"[..]].into_iter()).unwrap()).await.unwrap_err());
+    let one = crate::encode_bodies([&b"x"[..]].into_iter()).unwrap();
+    errors.push(kelda.append_once("a", one).await.unwrap_err());
+    errors.extend(kelda.producer::<[u8]>("a").codec(Binary).open().await.err());
+    assert_eq!(errors.len(), 5);
     for follow in [false, true] {
         let options = ReadOptions { start: Start::Offset(0), until: None, count: None, follow, patience };
         errors.push(RangeReader::new(&kelda, "a", options).next().await.unwrap_err());

@@ -163,7 +163,8 @@ impl<T: ?Sized, C: Encode<T>> ProducerBuilder<T, C> {
             Sending::new(Arc::clone(&buffer), transport, window, linger, reconnect, diagnostics, meters);
         drop(task::spawn(sending.run()));
         let tracing = kelda.shared.tracing.clone();
-        Ok(Producer { buffer, codec, tracing, id, epoch, payload: PhantomData })
+        let content_type = head.content_type;
+        Ok(Producer { buffer, codec, tracing, content_type, id, epoch, payload: PhantomData })
     }
 }
 

@@ -148,9 +148,18 @@ pub(super) struct Sending {
     meters: ProducerMeters,
 }
 
+/// What came of one try.
+struct Tried {
+    send: Send,
+    verdict: Verdict,
+    took: Duration,
+    /// Whether it was the oldest batch by itself, after a failure.
+    alone: bool,
+}
+
 /// What the loop waited for.
 enum Event {
-    Answer(Send, Verdict, Duration),
+    Answer(Tried),
     Work,
     Linger,
     Pause,
@@ -202,13 +211,13 @@ impl Sending {
             let lingering = since.filter(|_| lingers);
             let linger = lingering.map(|since| self.linger.saturating_sub(since.elapsed()));
             let event = tokio::select! {
-                Some((send, verdict, took)) = out.next() => Event::Answer(send, verdict, took),
+                Some(tried) = out.next() => Event::Answer(tried),
                 () = self.buffer.work.notified() => Event::Work,
                 () = wait(linger) => Event::Linger,
                 () = wait(pause) => Event::Pause,
             };
             match event {
-                Event::Answer(send, verdict, took) => match self.answered(send, verdict, took) {
+                Event::Answer(tried) => match self.answered(tried) {
                     Ok(further) => pause = further.or(pause.filter(|_| self.window.is_recovering())),
                     Err(error) => return self.end(&error),
                 },
@@ -242,7 +251,8 @@ impl Sending {
         Taken { filling, lingers, closing: state.closing && !filling && !waiting }
     }
 
-    fn sending(&self, send: Send) -> BoxFuture<'static, (Send, Verdict, Duration)> {
+    fn sending(&self, send: Send) -> BoxFuture<'static, Tried> {
+        let alone = self.window.is_recovering();
         let under_way = self.under_way.get(&send.number);
         if let Some(batch) = under_way {
             self.meters.sent(batch.records, batch.body.len(), send.tries > 0);
@@ -259,12 +269,13 @@ impl Sending {
                 Some(answer) => answer.await,
                 None => Err(Error::Ended("the producer".to_owned())),
             };
-            (send, verdict, began.elapsed())
+            Tried { send, verdict, took: began.elapsed(), alone }
         })
     }
 
     /// Deals with an answer: the pause before the next try, if one is needed, or why the producer ends.
-    fn answered(&mut self, send: Send, verdict: Verdict, took: Duration) -> Result<Option<Duration>, Error> {
+    fn answered(&mut self, tried: Tried) -> Result<Option<Duration>, Error> {
+        let Tried { send, verdict, took, alone } = tried;
         let error = match verdict {
             Ok(appended) => {
                 self.check_first(send, &appended)?;
@@ -303,8 +314,10 @@ impl Sending {
         if !behind && !error.is_retryable() && !error.is_lost_connection() {
             return Err(error);
         }
+        // What was under way together fails together: it counts once against the patience.
+        let counted = alone || !self.window.is_recovering();
         self.window.again(send.number);
-        if behind {
+        if behind || !counted {
             return Ok(None);
         }
         self.backoff.spend(took);

@@ -8,8 +8,9 @@ fn batches(text: &[u8], shape: Shape, json: bool) -> (Vec<(u64, u64)>, Result<()
     let input = Input::of_bytes("input", text.to_vec());
     let result = read(vec![input], shape, json, &sender);
     let mut sent = Vec::new();
-    while let Ok(batch) = receiver.try_recv() {
-        sent.push((batch.records, batch.input_bytes));
+    while let Ok(Piece { batch, counts }) = receiver.try_recv() {
+        assert_eq!(u64::from(batch.count()), counts.records);
+        sent.push((counts.records, counts.input_bytes));
     }
     (sent, result)
 }

@@ -4,8 +4,9 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kelda_format::Timestamp;
+use kelda_format::batch::{Batch, BatchBuilder};
 use kelda_format::records::decode_write;
+use kelda_format::{Headers, Timestamp};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
@@ -27,6 +28,8 @@ enum Fate {
     Overloaded,
     /// The certificate has expired.
     Untrusted,
+    /// Nothing comes for 30 seconds, and then the connection ends.
+    Silent,
     /// A refusal with this status and code.
     Refused(u16, &'static str),
 }
@@ -105,6 +108,10 @@ impl Server {
             Fate::Lost => Err(lost),
             Fate::Untrusted => Err(Error::Tls { endpoint: endpoint(), cause: "expired".to_owned() }),
             Fate::Overloaded => Err(problem(503, "overloaded")),
+            Fate::Silent => {
+                tokio::time::sleep(Duration::from_secs(30)).await;
+                Err(lost)
+            }
             Fate::Refused(status, code) => Err(problem(status, code)),
             Fate::Fine => self.state.lock().append(epoch, &request, self.idempotent),
             Fate::Unanswered => self.state.lock().append(epoch, &request, self.idempotent).and(Err(lost)),
@@ -172,6 +179,15 @@ impl Append for To {
 }
 
 fn producer(server: &Arc<Server>, window: usize, bounds: Bounds) -> Producer<str, Text> {
+    producer_with(server, window, bounds, RetryPolicy::forever())
+}
+
+fn producer_with(
+    server: &Arc<Server>,
+    window: usize,
+    bounds: Bounds,
+    reconnect: RetryPolicy,
+) -> Producer<str, Text> {
     let buffer = Arc::new(Buffer {
         stream: "events".to_owned(),
         bounds,
@@ -183,18 +199,11 @@ fn producer(server: &Arc<Server>, window: usize, bounds: Bounds) -> Producer<str
     let to = Box::new(To(Arc::clone(server), 0));
     let linger = Duration::from_millis(5);
     let meters = ProducerMeters::new(&Labels::new("events", "test"));
-    let (forever, diagnostics) = (RetryPolicy::forever(), Sender::new());
-    let sending = Sending::new(Arc::clone(&buffer), to, window, linger, forever, diagnostics, meters);
+    let sending = Sending::new(Arc::clone(&buffer), to, window, linger, reconnect, Sender::new(), meters);
     tokio::spawn(sending.run());
+    let (content_type, payload) = ("text/plain".to_owned(), std::marker::PhantomData);
     let tracing = crate::trace::Tracing::default();
-    Producer {
-        buffer,
-        codec: Text,
-        tracing,
-        id: None,
-        epoch: Arc::default(),
-        payload: std::marker::PhantomData,
-    }
+    Producer { buffer, codec: Text, tracing, content_type, id: None, epoch: Arc::default(), payload }
 }
 
 const BOUNDS: Bounds = Bounds { batch_bytes: 1_000, batch_records: 100, buffer_bytes: 10_000 };
@@ -463,4 +472,51 @@ async fn until_records(server: &Server, count: usize) {
     while server.records().len() < count {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
+}
+
+fn batch(bodies: &[&str]) -> Batch {
+    let mut batch = BatchBuilder::new();
+    for body in bodies {
+        batch.push(body.as_bytes(), &Headers::none(), None).unwrap();
+    }
+    batch.finish()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_of_the_callers_own_is_stored_as_it_is_and_in_order() {
+    let server = Server::new(true);
+    server.state.lock().chance = Some(7);
+    let producer = producer(&server, 4, BOUNDS);
+    let mut sent = Vec::new();
+    for number in 0..200 {
+        drop(producer.send(&format!("{number} alone")).await.unwrap());
+        let (first, second) = (format!("{number} first"), format!("{number} second"));
+        sent.push(producer.send_batch(batch(&[&first, &second])).await.unwrap());
+    }
+    for (number, sent) in sent.into_iter().enumerate() {
+        let appended = sent.await.unwrap();
+        let first = number as u64 * 3 + 1;
+        assert_eq!((appended.first_offset, appended.next_offset), (Some(first), first + 2));
+    }
+    let expected = (0..200).flat_map(|n| ["alone", "first", "second"].map(|which| format!("{n} {which}")));
+    assert_eq!(server.records(), expected.collect::<Vec<_>>());
+    assert_eq!(server.state.lock().sizes.iter().filter(|size| **size == 2).count(), 200);
+    let refused = producer.send_batch(batch(&[])).await;
+    assert!(matches!(refused.err(), Some(Error::Invalid { what: "batch", .. })));
+    producer.close().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn batches_that_fail_together_count_once_against_the_patience() {
+    let server = Server::new(true);
+    server.fates(&[Fate::Silent; 100]);
+    let reconnect = RetryPolicy::within(Duration::from_secs(60));
+    let producer = producer_with(&server, 4, BOUNDS, reconnect);
+    let began = tokio::time::Instant::now();
+    for number in 0..4 {
+        drop(producer.send_batch(batch(&[&number.to_string()])).await.unwrap());
+    }
+    assert!(producer.flush().await.unwrap_err().is_lost_connection());
+    let waited = began.elapsed().as_secs();
+    assert!((60..120).contains(&waited), "{waited} seconds");
 }
