@@ -169,10 +169,11 @@ impl Default for Settings {
 /// # async fn example() -> Result<(), kelda_client::Error> {
 /// use std::time::Duration;
 /// use kelda_client::{Kelda, RetryPolicy};
-/// let kelda = Kelda::builder("http://10.0.0.1:4437")
+/// let kelda = Kelda::builder("https://kelda-1.example.net:4437")
+///     .tls_roots_file("/etc/kelda/authority.pem")
 ///     .token("k1.secret")
 ///     .client_name("billing")
-///     .nodes(["10.0.0.2:4437", "10.0.0.3:4437"])
+///     .nodes(["kelda-2.example.net:4437", "kelda-3.example.net:4437"])
 ///     .retry(RetryPolicy::within(Duration::from_secs(30)))
 ///     .connect()
 ///     .await?;

@@ -138,6 +138,18 @@ impl Diagnostic {
 }
 
 /// What happens on a connection, one after the other.
+///
+/// ```no_run
+/// # async fn example(kelda: kelda_client::Kelda) -> Result<(), kelda_client::Error> {
+/// use kelda_client::Diagnostic;
+/// let mut diagnostics = kelda.diagnostics();
+/// while let Some(diagnostic) = diagnostics.next().await {
+///     if let Diagnostic::ReaderStopped { stream, .. } = &diagnostic {
+///         println!("wake somebody about {stream}: {diagnostic}");
+///     }
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Diagnostics(broadcast::Receiver<Diagnostic>);
 

@@ -47,6 +47,14 @@ pub(crate) fn text(value: Value) -> Option<String> {
 const MAX_TRACESTATE_BYTES: usize = 512;
 
 /// A W3C trace context: version 00.
+///
+/// ```
+/// use kelda_client::TraceContext;
+/// let context = TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", None).unwrap();
+/// assert_eq!(context.trace_id(), "0af7651916cd43dd8448eb211c80319c");
+/// assert_eq!(context.child().trace_id(), context.trace_id());
+/// assert_ne!(context.child().parent_id(), context.parent_id());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceContext {
     traceparent: String,

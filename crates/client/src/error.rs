@@ -38,6 +38,19 @@ impl Problem {
 }
 
 /// An error of the client library. More kinds may come, so a `match` needs an arm for the rest.
+///
+/// ```no_run
+/// # async fn example(kelda: kelda_client::Kelda) -> Result<(), kelda_client::Error> {
+/// use kelda_client::Error;
+/// match kelda.head("orders").await {
+///     Ok(head) => println!("the next offset is {}", head.next_offset),
+///     Err(error) if error.code() == Some("not-found") => println!("there is no such stream"),
+///     Err(Error::Tls { cause, .. }) => println!("mend the certificate: {cause}"),
+///     Err(error) if error.is_retryable() => println!("later: {error}"),
+///     Err(error) => return Err(error),
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

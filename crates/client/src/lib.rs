@@ -39,6 +39,23 @@
 //! | copy or export a range | [`RangeReader`] |
 //! | look at and manage streams | [`Kelda::head`], [`Kelda::list`], [`Kelda::trim`], [`Kelda::set`], [`Kelda::seal`], [`Kelda::delete`] |
 //!
+//! | what it can | where it is said |
+//! | --- | --- |
+//! | HTTP/1.1 and HTTP/2, plain and with TLS by rustls; the system's authorities or given ones | [`Builder::http2`], [`Builder::tls_roots_pem`] |
+//! | goes straight to the node that owns a stream, with credentials for given addresses only | [`Builder::nodes`] |
+//! | ends every wait: with a result, an error, or one that says that the outcome is unknown | [`Error::is_outcome_unknown`] |
+//! | starts at the first, last or next record, at an offset, a time or so far back | [`StartAt`] |
+//! | has no more entries out than it is told; handles several at once | [`ReaderBuilder::prefetch`], [`ReaderBuilder::concurrency`] |
+//! | stops at an entry that fails, or goes on with a copy of it put aside | [`ReaderBuilder::skip_failures`] |
+//! | comes back by itself, and hands over again only what was not finished | [`ReaderBuilder::reconnect`] |
+//! | stores how far it got, anywhere | [`Checkpoint`], [`ReaderBuilder::resume_with`] |
+//! | writes in batches, several at once, each record once and in order | [`ProducerBuilder`] |
+//! | appends only at a certain offset | [`Producer::send_at`] |
+//! | ids, types, causes and W3C traces in headers; traces that go on by themselves | [`envelope`], [`TraceContext`], [`Propagator`] |
+//! | metrics through the `metrics` facade, spans and events through `tracing` | the guide's chapter on the client library |
+//!
+//! There are no Cargo features: all of it is always there.
+//!
 //! Owns how requests are made and answers understood, over HTTP. Guarantees that a batch is appended once and
 //! that a reader neither repeats nor skips a record over a lost connection. Never compiles the server.
 

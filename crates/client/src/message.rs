@@ -18,6 +18,18 @@ pub(crate) struct Origin {
 }
 
 /// One entry of a stream, decoded.
+///
+/// ```no_run
+/// # async fn example(kelda: kelda_client::Kelda) -> Result<(), kelda_client::Error> {
+/// let reader = kelda.stream::<serde_json::Value>("orders").consume(|message| async move {
+///     println!("{} at {} of {}: {}", message.id(), message.offset(), message.stream(), message.payload());
+///     if let Some(attempts) = message.header_text("attempts") {
+///         println!("after {attempts} attempts");
+///     }
+/// });
+/// # reader.await?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Message<T> {
     payload: T,

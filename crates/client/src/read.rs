@@ -44,6 +44,19 @@ pub struct ReadOptions {
 
 /// Reads a range of one stream, record by record: what a copy, an export or a look at a stream needs. For a program that
 /// handles records as they come there is [`Kelda::stream`].
+///
+/// ```no_run
+/// # async fn example(kelda: kelda_client::Kelda) -> Result<(), kelda_client::Error> {
+/// use std::time::Duration;
+/// use kelda_client::{RangeReader, ReadOptions, Start};
+/// let (start, patience) = (Start::Tail(10), Duration::from_secs(10));
+/// let options = ReadOptions { start, until: None, count: None, follow: false, patience };
+/// let mut range = RangeReader::new(&kelda, "orders", options);
+/// while let Some(record) = range.next().await? {
+///     println!("{}: {} bytes", record.offset.0, record.record.body.len());
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct RangeReader {
     kelda: Kelda,

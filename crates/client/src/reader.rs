@@ -29,6 +29,15 @@ use run::Asking;
 use shared::Shared;
 
 /// A reader that runs in the background. Dropping it stops the reader, without waiting for handlers at work.
+///
+/// ```no_run
+/// # async fn example(kelda: kelda_client::Kelda) -> Result<(), kelda_client::Error> {
+/// let reader = kelda.stream::<serde_json::Value>("orders").from_first().consume(|_| async {}).await?;
+/// println!("{} handled, up to {:?}", reader.handled(), reader.last_handled_offset());
+/// let end = reader.stop().await;
+/// assert!(!end.is_failure(), "{end}");
+/// # Ok(()) }
+/// ```
 #[must_use = "a reader stops when its handle is dropped"]
 pub struct Reader {
     shared: Arc<Shared>,

@@ -6,6 +6,14 @@ use std::time::Duration;
 ///
 /// A pause lies between half of its ceiling and all of it, so that clients which lost one server together do not come
 /// back together; the ceiling begins at `first` and doubles up to `longest`.
+///
+/// ```
+/// use std::time::Duration;
+/// use kelda_client::RetryPolicy;
+/// let policy = RetryPolicy::within(Duration::from_secs(60)).pauses(Duration::from_millis(10), Duration::from_secs(5));
+/// assert_eq!(policy.patience(), Some(Duration::from_secs(60)));
+/// assert_eq!(RetryPolicy::forever().patience(), None);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     first: Duration,

@@ -6,6 +6,15 @@ use std::time::{Duration, SystemTime};
 use kelda_format::Timestamp;
 
 /// Where a reader starts.
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+/// use kelda_client::StartAt;
+/// let back = StartAt::Back(Duration::from_secs(3_600));
+/// let from = StartAt::time(SystemTime::UNIX_EPOCH + Duration::from_secs(1_796_000_000));
+/// assert_ne!(back, from);
+/// assert_eq!(StartAt::default(), StartAt::Next);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StartAt {
     /// At the first record held: everything there is, then what comes.

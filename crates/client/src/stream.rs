@@ -142,6 +142,10 @@ impl Kelda {
 }
 
 /// The path of a stream: each segment escaped, the slashes kept.
+///
+/// ```
+/// assert_eq!(kelda_client::path("eu/orders placed"), "/eu/orders%20placed");
+/// ```
 #[must_use]
 pub fn path(name: &str) -> String {
     let mut path = String::with_capacity(name.len() + 1);

@@ -29,6 +29,16 @@ const MAX_AGE_SECONDS: u64 = 36_500 * 86_400;
 /// A maximal age in the largest unit that holds it exactly: `1h`, `90m`, `7D`, and seconds only when nothing larger
 /// fits. Every client has to spell it alike, because AMQP compares it as text.
 ///
+/// ```
+/// use std::time::Duration;
+/// use kelda_client::{days, hours, max_age_spelling};
+/// assert_eq!(max_age_spelling(days(7))?, "7D");
+/// assert_eq!(max_age_spelling(hours(25))?, "25h");
+/// assert_eq!(max_age_spelling(Duration::from_secs(5_400))?, "90m");
+/// assert!(max_age_spelling(Duration::from_millis(1_500)).is_err());
+/// # Ok::<(), kelda_client::Error>(())
+/// ```
+///
 /// # Errors
 /// [`Error::Invalid`] for zero, for what is no whole number of seconds, and for more than 36,500 days.
 pub fn max_age_spelling(age: Duration) -> Result<String, Error> {

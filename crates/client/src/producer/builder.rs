@@ -29,6 +29,20 @@ const WINDOW: usize = 4;
 const BUFFER_BYTES: usize = 32 << 20;
 
 /// A producer that is being set up; see [`Kelda::producer`].
+///
+/// ```no_run
+/// # async fn example(kelda: kelda_client::Kelda) -> Result<(), kelda_client::Error> {
+/// use std::time::Duration;
+/// let producer = kelda
+///     .producer::<serde_json::Value>("orders")
+///     .id("billing-1")
+///     .linger(Duration::from_millis(20))
+///     .batch_bytes(256 * 1024)
+///     .open()
+///     .await?;
+/// assert_eq!(producer.id(), Some("billing-1"));
+/// # Ok(()) }
+/// ```
 #[must_use = "a producer does nothing until `open`"]
 pub struct ProducerBuilder<T: ?Sized, C = Json> {
     kelda: Kelda,
