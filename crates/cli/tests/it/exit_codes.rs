@@ -54,6 +54,7 @@ fn two_when_what_was_typed_is_wrong() {
         &["--endpoint", "127.0.0.1:4437", "ls"],
         &["--endpoint", "http://127.0.0.1:70000", "ls"],
         &["--endpoint", "http://u:p@127.0.0.1:4437", "bench", "append"],
+        &["--endpoint", "https://127.0.0.1:4437", "bench", "append"],
     ] {
         let output = node.command(args).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
@@ -118,5 +119,20 @@ fn every_code_is_in_the_help() {
     let codes = help.split("Exit codes:").nth(1).unwrap();
     for code in ["  0 ", "  1 ", "  2 ", "  3 ", "  4 ", "  5 ", "  130 "] {
         assert!(codes.contains(code), "{code}: {help}");
+    }
+}
+
+/// The node speaks plain HTTP, which says enough: nothing is tried again.
+#[test]
+fn five_when_there_is_no_secure_connection() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = Node::start(directory.path());
+    let endpoint = node.endpoint().replace("http://", "https://");
+    for args in [&["ls"][..], &["head", "a"], &["append", "a", "/dev/null"]] {
+        let output = kelda(args).arg("--json").env("KELDA_ENDPOINT", &endpoint).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(5), "{args:?}: {said}");
+        assert!(said.contains("\"code\":\"tls\"") && said.contains("speaks no TLS"), "{args:?}: {said}");
+        assert!(said.contains(&endpoint), "{args:?}: {said}");
     }
 }

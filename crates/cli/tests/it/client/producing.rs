@@ -1,6 +1,7 @@
 //! Producers: fencing, conditions, and what is stored.
 
-use kelda_client::{Error, Outgoing, StreamLimits, Text};
+use futures::StreamExt;
+use kelda_client::{Diagnostic, Error, Outgoing, StreamLimits, Text, limits};
 
 use super::{World, text};
 
@@ -91,4 +92,39 @@ async fn what_stands_in_the_way_is_said_by_its_kind() {
         let error = wrong.open().await.err().unwrap();
         assert!(matches!(error, Error::Invalid { .. }), "{error}");
     }
+}
+
+/// A server remembers 10,000 producers of a stream: as many others push out the one that is idle for longest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_producer_that_the_server_has_forgotten_goes_on_or_says_why_not() {
+    let world = World::new();
+    world.kelda.declare_stream("events", text()).await.unwrap();
+    let producer = world.kelda.producer::<str>("events").codec(Text).open().await.unwrap();
+    let fixed = world.kelda.producer::<str>("events").codec(Text).id("writer").open().await.unwrap();
+    for number in ["0", "1"] {
+        producer.send(number).await.unwrap().await.unwrap();
+        fixed.send(number).await.unwrap().await.unwrap();
+    }
+    let others =
+        futures::stream::iter(0..limits::MAX_PRODUCERS_PER_STREAM).for_each_concurrent(200, |other| {
+            let producer =
+                world.kelda.producer::<str>("events").codec(Text).id(format!("other-{other}")).epoch(0);
+            async move {
+                producer.open().await.unwrap().send("x").await.unwrap().await.unwrap();
+            }
+        });
+    others.await;
+    let mut diagnostics = world.kelda.diagnostics();
+    let (tail, epoch) = (world.kelda.head("events").await.unwrap().next_offset, producer.epoch());
+    for number in 0..3 {
+        let receipt = producer.send("again").await.unwrap().await.unwrap();
+        assert_eq!((receipt.offset, receipt.duplicate), (Some(tail + number), false));
+    }
+    assert_eq!(producer.epoch(), epoch + 1);
+    let renewed = Diagnostic::ProducerRenewed { stream: "events".to_owned(), epoch: epoch + 1 };
+    assert_eq!(diagnostics.try_next(), Some(renewed));
+    let error = fixed.send("again").await.unwrap().await.unwrap_err();
+    let forgotten = |error: &Error| matches!(error, Error::ProducerForgotten { outcome_unknown: false, .. });
+    assert!(forgotten(&error), "{error}");
+    assert_eq!(world.kelda.head("events").await.unwrap().next_offset, tail + 3);
 }
