@@ -4,6 +4,7 @@
 mod append;
 pub mod args;
 mod chart;
+mod client;
 pub mod connection;
 mod fanout;
 mod latency;
@@ -56,6 +57,7 @@ async fn measure(endpoint: &str, args: &BenchArgs) -> Result<Report, Failure> {
         Workload::Fanout(args) => fanout::run(&world, endpoint, args).await,
         Workload::Streams(args) => population::run(&world, endpoint, args).await,
         Workload::Limits(args) => limits::run(&world, args).await,
+        Workload::Client(args) => client::run(&world, endpoint, args).await,
         Workload::Suite(args) => suite::run(&world, endpoint, args).await,
     };
     store::added(report?, admin, before).await

@@ -27,7 +27,7 @@ pub use fault::{FaultDisk, Faults};
 pub use probe::{ProbeError, Probed, probe};
 pub use random::Random;
 pub use real::{LocalStore, RealClock, RealDisk, RealRandom, RealTasks};
-pub use real::{processor_time, raise_open_files_limit};
+pub use real::{processor_time, raise_open_files_limit, resident_bytes};
 pub use store::{Adopted, ObjectInfo, Store, Tag, check_key};
 pub use store_error::{StoreError, StoreOp};
 pub use tasks::{TaskEnd, TaskHandle, Tasks};

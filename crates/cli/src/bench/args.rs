@@ -43,6 +43,8 @@ pub enum Workload {
     Streams(StreamsArgs),
     /// The machine: durable writes, loopback, and the HTTP stack with a handler that does nothing
     Limits(LimitsArgs),
+    /// The client library beside the plain requests that it is made of, and their ratios beside the targets
+    Client(ClientArgs),
     /// Limits and all workloads of one comparison, and their ratios beside the targets
     Suite(SuiteArgs),
 }
@@ -67,6 +69,8 @@ pub enum Via {
     Sse,
     /// A request for each page
     LongPoll,
+    /// A reader of the client library
+    Library,
 }
 
 /// When a measurement ends.
@@ -216,6 +220,46 @@ pub struct LimitsArgs {
     /// Most bytes that one measurement writes to the directory
     #[arg(long, default_value = "4GiB", value_name = "SIZE", value_parser = size::parse)]
     pub max_bytes: u64,
+}
+
+/// Arguments of `kelda bench client`.
+#[derive(Debug, Args)]
+pub struct ClientArgs {
+    /// How often everything is measured, all in turn; a ratio is the median of the rounds
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
+    /// Bytes of records for each measurement
+    #[arg(long, default_value = "1GiB", value_name = "SIZE", value_parser = size::parse)]
+    pub bytes: u64,
+    /// Bytes that are read at once while memory is watched, at least those of 100 MiB to mean something
+    #[arg(long, default_value = "4GiB", value_name = "SIZE", value_parser = size::parse)]
+    pub memory_bytes: u64,
+    /// Bytes of one record, at least 20
+    #[arg(long, default_value = "1KiB", value_name = "SIZE", value_parser = size::parse_stamped)]
+    pub record_bytes: u64,
+    /// How long each tail is measured
+    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = size::parse_time)]
+    pub tail: Duration,
+    /// Measure only this part
+    #[arg(long, value_enum)]
+    pub only: Option<Part>,
+    /// Leave the streams there
+    #[arg(long)]
+    pub keep: bool,
+}
+
+/// What of the client library is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// Producers beside batched requests
+    Produce,
+    /// Readers beside plain reads of binary records
+    Consume,
+    /// A waiting reader beside an event stream
+    Tail,
+    /// Memory during a long read
+    Memory,
 }
 
 /// Arguments of `kelda bench suite`.

@@ -66,24 +66,33 @@ impl Live {
         let target = Target::new(endpoint)?;
         let streams = Streams::create(endpoint, &*world.random, 1, CONTENT_TYPE, self.keep).await?;
         let path = streams.paths()?[0].path().to_owned();
-        let via = if self.via == Via::Sse { "SSE" } else { "long-poll" };
+        let stream = streams.names().remove(0);
+        let via = match self.via {
+            Via::Sse => "SSE",
+            Via::LongPoll => "long-poll",
+            Via::Library => "library",
+        };
         let readers =
             if self.readers == 1 { "1 reader".to_owned() } else { format!("{} readers", self.readers) };
         let name = format!("{name}, {readers}, {via}, {} a second", self.rate);
-        streams.during(self.watch(world, &target, &path, name)).await
+        streams.during(self.watch(world, endpoint, &target, &path, stream, name)).await
     }
 
     async fn watch(
         &self,
         world: &World,
+        endpoint: &str,
         target: &Target,
         path: &str,
+        stream: String,
         name: String,
     ) -> Result<Measurement, Failure> {
         let shared = Arc::new(Shared {
             world: world.clone(),
             target: target.clone(),
             path: path.to_owned(),
+            endpoint: endpoint.to_owned(),
+            stream,
             record_bytes: self.record_bytes as usize,
             counted_from: AtomicU64::new(u64::MAX),
             delivered: AtomicU64::new(0),
@@ -135,6 +144,9 @@ struct Shared {
     world: World,
     target: Target,
     path: String,
+    /// The same for the client library.
+    endpoint: String,
+    stream: String,
     record_bytes: usize,
     /// Records sent before this moment, in nanoseconds, are delivered but not counted.
     counted_from: AtomicU64,
@@ -193,6 +205,7 @@ async fn follow(shared: Arc<Shared>, via: Via) {
     let followed = match via {
         Via::Sse => follow_events(&shared).await,
         Via::LongPoll => follow_polls(&shared).await,
+        Via::Library => follow_library(&shared).await,
     };
     let failure = followed.err();
     if let Some(message) = failure.as_ref().and_then(Failure::message) {
@@ -276,4 +289,18 @@ async fn follow_polls(shared: &Shared) -> Result<(), Failure> {
         shared.arrived(&page.0).map_err(Failure::local)?;
         page.0.clear();
     }
+}
+
+async fn follow_library(shared: &Arc<Shared>) -> Result<(), Failure> {
+    let kelda = crate::remote::client(&shared.endpoint)?;
+    let handler = Arc::clone(shared);
+    let reader = kelda.stream::<Bytes>(&shared.stream).codec(kelda_client::Binary).from_next();
+    let reader = reader.consume(move |message| {
+        let arrived = handler.arrived(message.payload());
+        async move { arrived }
+    });
+    let reader = reader.await?;
+    shared.ready.add_permits(1);
+    let end = reader.join().await;
+    Err(Failure::local(end.to_string()))
 }

@@ -169,7 +169,7 @@ impl CatchUp {
 }
 
 /// Fills a stream, and says with how many records.
-async fn fill(world: &World, target: &Target, path: &str, filling: Filling) -> Result<u64, Failure> {
+pub async fn fill(world: &World, target: &Target, path: &str, filling: Filling) -> Result<u64, Failure> {
     let batch = (FILL_BYTES / filling.record_bytes).clamp(1, 4096);
     let requests = filling.bytes.div_ceil(batch * filling.record_bytes);
     eprintln!("kelda: filling a stream with {}", size::format(requests * batch * filling.record_bytes));

@@ -55,6 +55,11 @@ impl Streams {
         self.names.iter().map(|name| uri(&path(name))).collect()
     }
 
+    /// What they are called.
+    pub fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
     /// Waits for a measurement with them, or for the user to interrupt it, then deletes them; its failure goes before that
     /// of the deletion.
     pub async fn during<T>(mut self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {

@@ -135,7 +135,7 @@ fn many_streams_are_made_and_deleted() {
 fn every_record_reaches_every_waiting_reader() {
     let bench = Bench::new();
     let short = ["--duration", "300ms", "--warm-up", "50ms", "--rate", "100", "--record-bytes", "64"];
-    for via in ["sse", "long-poll"] {
+    for via in ["sse", "long-poll", "library"] {
         for (workload, readers) in [(&["tail"][..], 1), (&["fanout", "--readers", "7"], 7)] {
             let report = bench.run(&[workload, &short, &["--via", via]].concat());
             let measured = only(&report);
@@ -194,6 +194,33 @@ fn the_suite_compares_and_draws() {
     bench.run(&args);
     assert!(std::fs::read_to_string(picture).unwrap().starts_with("<svg"));
     assert_eq!(bench.streams(), "");
+}
+
+#[test]
+fn the_client_library_is_compared_with_plain_requests() {
+    let bench = Bench::new();
+    let small = ["--bytes", "1MiB", "--memory-bytes", "4MiB", "--tail", "200ms"];
+    let report = bench.run(&[&["client", "--rounds", "2"], &small[..]].concat());
+    let measured = report["measurements"].as_array().unwrap();
+    measured.iter().for_each(check);
+    assert_eq!(measured.len(), 2 * (4 + 4 + 2) + 1);
+    for round in measured[..20].chunks(10) {
+        assert!(round[..8].iter().all(|it| it["records"] == 1024), "{report}");
+        for tail in &round[8..] {
+            assert_eq!((&tail["records"], latencies(tail, "delivery")), (&40.into(), 40), "{tail}");
+        }
+    }
+    assert_eq!(measured[20]["records"], 4096);
+    let ratios = report["ratios"].as_array().unwrap();
+    assert_eq!(ratios.len(), 8);
+    for ratio in &ratios[..7] {
+        assert!(ratio["value"].as_f64().unwrap() > 0.0, "{ratio}");
+        assert!(ratio["name"].as_str().unwrap().ends_with("in 2 rounds)"), "{ratio}");
+    }
+    let report = bench.run(&[&["client", "--only", "produce", "--rounds", "1"], &small[..]].concat());
+    let count = |field: &str| report[field].as_array().unwrap().len();
+    assert_eq!((count("measurements"), count("ratios")), (4, 3), "only what was asked for");
+    assert_eq!(bench.streams(), "", "streams are deleted");
 }
 
 #[test]

@@ -17,6 +17,6 @@ mod tasks;
 pub use clock::RealClock;
 pub use disk::RealDisk;
 pub use local_store::LocalStore;
-pub use process::{processor_time, raise_open_files_limit};
+pub use process::{processor_time, raise_open_files_limit, resident_bytes};
 pub use random::RealRandom;
 pub use tasks::RealTasks;
