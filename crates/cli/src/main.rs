@@ -24,6 +24,7 @@ mod remote;
 mod restore;
 mod stream;
 mod streams;
+mod tail;
 mod ui;
 
 use std::process::ExitCode;
@@ -102,7 +103,7 @@ async fn run(kelda: &Kelda, ui: Ui, verb: Verb) -> Result<(), Failure> {
         Verb::Create(args) => streams::create(kelda, ui, args).await,
         Verb::Append(args) => append::run(kelda, ui, args).await,
         Verb::Read(args) => read::read(kelda, ui, args).await,
-        Verb::Tail(args) => read::tail(kelda, ui, args).await,
+        Verb::Tail(args) => tail::tail(kelda, ui, args).await,
         Verb::Head(args) => streams::head(kelda, ui, args).await,
         Verb::Ls(args) => ls::list(kelda, ui, args).await,
         Verb::Trim(args) => limits::trim(kelda, ui, args).await,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kelda_client::{Kelda, RangeReader, ReadOptions, Start};
+use kelda_client::{Kelda, RangeReader, ReadOptions, StartAt};
 
 use crate::args::Edge;
 use crate::exit::Failure;
@@ -47,7 +47,8 @@ impl Range {
 pub async fn offset_of(kelda: &Kelda, name: &str, edge: &Edge) -> Result<(u64, Option<String>), Failure> {
     let start = match edge {
         Edge::Offset(offset) => return Ok((*offset, None)),
-        Edge::Time(text) | Edge::Ago(text, _) => Start::From(text.clone()),
+        Edge::Time(time) => StartAt::Time(*time),
+        Edge::Ago(back) => StartAt::Back(*back),
     };
     let options = ReadOptions { start, until: None, count: Some(1), follow: false, patience: Duration::ZERO };
     let mut reader = RangeReader::new(kelda, name, options);

@@ -1,11 +1,11 @@
-//! `kelda read` and `kelda tail`: owns the loop from the reader to standard output, guarantees that what was
-//! printed was flushed before waiting for more, never prints a record twice.
+//! `kelda read`: owns the loop from the pages of a range to standard output, guarantees that what was printed was flushed
+//! before waiting for more, never prints a record twice.
 
 use std::time::Duration;
 
-use kelda_client::{Kelda, RangeReader, ReadOptions, Start};
+use kelda_client::{EndAt, Kelda, RangeReader, ReadOptions, StartAt, Timestamp};
 
-use crate::args::{Edge, Format, ReadArgs, Reading, TailArgs};
+use crate::args::{Edge, Format, ReadArgs, Reading};
 use crate::clock;
 use crate::exit::Failure;
 use crate::output::Records;
@@ -17,33 +17,29 @@ use crate::ui::Ui;
 const TELL_RECORDS: u64 = 1024;
 
 pub async fn read(kelda: &Kelda, ui: Ui, args: ReadArgs) -> Result<(), Failure> {
-    let start = args.tail.map_or(args.from, Start::Tail);
+    let start = args.tail.map_or(args.from, StartAt::Tail);
     let range = if ui.shows_progress() && !clock::stdout_is_terminal() {
         Some(range::plan(kelda, &args.name, args.reading.until.as_ref()).await?)
     } else {
         None
     };
-    run(kelda, ui, &args.name, start, false, args.reading, range).await
-}
-
-pub async fn tail(kelda: &Kelda, ui: Ui, args: TailArgs) -> Result<(), Failure> {
-    let start = args.from.unwrap_or(Start::Tail(args.lines));
-    run(kelda, ui, &args.name, start, args.follow, args.reading, None).await
+    run(kelda, ui, &args.name, start, args.reading, range).await
 }
 
 async fn run(
     kelda: &Kelda,
     ui: Ui,
     name: &str,
-    start: Start,
-    follow: bool,
+    start: StartAt,
     reading: Reading,
     range: Option<Range>,
 ) -> Result<(), Failure> {
     let format = format(ui, reading.format)?;
     let patience = Duration::from_secs(reading.retry);
     let (count, until) = (reading.count, reading.until.map(|edge| until(edge, clock::now_ms())));
-    let mut reader = RangeReader::new(kelda, name, ReadOptions { start, until, count, follow, patience });
+    // A range is copied page by page: nothing has to be marked as finished, and nothing is read past its end.
+    let options = ReadOptions { start, until, count, follow: false, patience };
+    let mut reader = RangeReader::new(kelda, name, options);
     let mut output = Records::new(format);
     let (mut progress, mut untold, mut untold_bytes) = (None, 0, 0);
     loop {
@@ -69,7 +65,7 @@ async fn run(
 }
 
 /// How to print: `--json` asks for JSON, and nothing else goes with it.
-fn format(ui: Ui, asked: Option<Format>) -> Result<Format, Failure> {
+pub fn format(ui: Ui, asked: Option<Format>) -> Result<Format, Failure> {
     match (ui.json, asked) {
         (true, None | Some(Format::Json)) => Ok(Format::Json),
         (true, Some(_)) => {
@@ -80,11 +76,14 @@ fn format(ui: Ui, asked: Option<Format>) -> Result<Format, Failure> {
 }
 
 /// The end as the server takes it, which knows no durations here.
-fn until(edge: Edge, now_ms: u64) -> String {
+pub fn until(edge: Edge, now_ms: u64) -> EndAt {
     match edge {
-        Edge::Offset(offset) => offset.to_string(),
-        Edge::Time(time) => time,
-        Edge::Ago(_, ms) => clock::rfc3339(now_ms.saturating_sub(ms)),
+        Edge::Offset(offset) => EndAt::Offset(offset),
+        Edge::Time(time) => EndAt::Time(time),
+        Edge::Ago(back) => {
+            let back = u64::try_from(back.as_millis()).unwrap_or(u64::MAX);
+            EndAt::Time(Timestamp(now_ms.saturating_sub(back)))
+        }
     }
 }
 
@@ -94,9 +93,10 @@ mod tests {
 
     #[test]
     fn an_end_some_time_ago_is_a_time() {
-        assert_eq!(until(Edge::Ago("1h".to_owned(), 3_600_000), 3_601_500), "1970-01-01T00:00:01.5Z");
-        assert_eq!(until(Edge::Ago("1h".to_owned(), 3_600_000), 5), "1970-01-01T00:00:00Z");
-        assert_eq!(until(Edge::Offset(7), 0), "7");
+        let hour = || Edge::Ago(Duration::from_secs(3_600));
+        assert_eq!(until(hour(), 3_601_500), EndAt::Time(Timestamp(1_500)));
+        assert_eq!(until(hour(), 5), EndAt::Time(Timestamp(0)));
+        assert_eq!(until(Edge::Offset(7), 0), EndAt::Offset(7));
     }
 
     #[test]

@@ -103,13 +103,13 @@ pub use kelda_format::{Header, Headers, Record, StoredRecord, Value};
 pub use message::Message;
 pub use outgoing::{IntoValue, Outgoing};
 pub use producer::{Producer, ProducerBuilder, Receipt, Sent, SentBatch};
-pub use read::{RangeReader, ReadOptions, Start};
+pub use read::{RangeReader, ReadOptions};
 pub use reader::{
     Delivery, FailureCause, Messages, OnGap, Outcome, Reader, ReaderBuilder, ReaderEnd, ReaderState,
     SaveEvery,
 };
 pub use retry::RetryPolicy;
-pub use start::StartAt;
+pub use start::{EndAt, StartAt};
 pub use stream::{Bound, Limits, Listing, StreamHead, path};
 pub use stream_limits::{StreamArguments, StreamLimits, days, hours, max_age_spelling};
 pub use trace::Propagator;

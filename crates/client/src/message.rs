@@ -60,6 +60,12 @@ impl<T> Message<T> {
         &self.record.record.body
     }
 
+    /// The record as it is stored.
+    #[must_use]
+    pub fn record(&self) -> &StoredRecord {
+        &self.record
+    }
+
     /// The position in the stream.
     #[must_use]
     pub fn offset(&self) -> u64 {

@@ -8,32 +8,21 @@ use bytes::Bytes;
 use hyper::Method;
 use kelda_format::StoredRecord;
 use kelda_format::records::{CONTENT_TYPE, Frame};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::backoff::Backoff;
 use crate::connect::Kelda;
 use crate::error::Error;
+use crate::start::{EndAt, StartAt};
 use crate::stream::path;
 use crate::timer::{self, Stopwatch};
-
-/// Where a reader starts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// An exact offset.
-    Offset(u64),
-    /// `first`, `last`, `next`, an RFC 3339 time or a duration back from now.
-    From(String),
-    /// The last so many records.
-    Tail(u64),
-}
 
 /// What to read.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
     /// Where to start.
-    pub start: Start,
-    /// An offset or a time to stop before.
-    pub until: Option<String>,
+    pub start: StartAt,
+    /// Where to stop.
+    pub until: Option<EndAt>,
     /// Stop after so many records.
     pub count: Option<u64>,
     /// Go on at the tail and wait for new records.
@@ -74,7 +63,7 @@ impl RangeReader {
     #[must_use]
     pub fn new(kelda: &Kelda, stream: &str, options: ReadOptions) -> RangeReader {
         let position = match options.start {
-            Start::Offset(offset) => Some(offset),
+            StartAt::Offset(offset) => Some(offset),
             _ => None,
         };
         let (kelda, target, remaining) = (kelda.clone(), path(stream), options.count);
@@ -160,14 +149,9 @@ impl RangeReader {
     }
 
     fn query(&self, live: bool) -> String {
-        let mut query = match (self.position, &self.options.start) {
-            (Some(offset), _) => format!("offset={offset}"),
-            (None, Start::Offset(offset)) => format!("offset={offset}"),
-            (None, Start::From(from)) => format!("from={}", utf8_percent_encode(from, NON_ALPHANUMERIC)),
-            (None, Start::Tail(count)) => format!("tail={count}"),
-        };
-        if let Some(until) = &self.options.until {
-            query.push_str(&format!("&until={}", utf8_percent_encode(until, NON_ALPHANUMERIC)));
+        let mut query = self.position.map_or(self.options.start, StartAt::Offset).query();
+        if let Some(until) = self.options.until {
+            query.push_str(&format!("&{}", until.query()));
         }
         if let Some(count) = self.remaining {
             query.push_str(&format!("&count={count}"));

@@ -1,4 +1,4 @@
-//! Where a reader starts: owns the positions and how HTTP spells them, guarantees that each means the same on every
+//! Where a reader starts and ends: owns the positions and how HTTP spells them, guarantees that each means the same on every
 //! transport. Never resolves one.
 
 use std::time::{Duration, SystemTime};
@@ -31,6 +31,28 @@ pub enum StartAt {
     Time(Timestamp),
     /// So far back from now.
     Back(Duration),
+    /// So many records before the tail, or at the first held. Where that is, is settled when the reader subscribes.
+    Tail(u64),
+}
+
+/// Where a reader ends by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndAt {
+    /// Before this offset.
+    Offset(u64),
+    /// Before the first record of this time or later. At the tail it is noticed when a record comes, or when the server's
+    /// `--long-poll-timeout` is over.
+    Time(Timestamp),
+}
+
+impl EndAt {
+    /// The query that asks for it.
+    pub(crate) fn query(self) -> String {
+        match self {
+            EndAt::Offset(offset) => format!("until={offset}"),
+            EndAt::Time(time) => format!("until={}", rfc3339(time.0)),
+        }
+    }
 }
 
 impl StartAt {
@@ -50,6 +72,7 @@ impl StartAt {
             StartAt::Offset(offset) => format!("offset={offset}"),
             StartAt::Time(time) => format!("from={}", rfc3339(time.0)),
             StartAt::Back(back) => format!("from={}ms", back.as_millis().min(MAX_BACK_MS)),
+            StartAt::Tail(records) => format!("tail={records}"),
         }
     }
 }
@@ -102,9 +125,12 @@ mod tests {
             (StartAt::Time(Timestamp(u64::MAX)), "from=9999-12-31T23:59:59.999Z"),
             (StartAt::Back(Duration::from_secs(90)), "from=90000ms"),
             (StartAt::Back(Duration::MAX), "from=3153600000000ms"),
+            (StartAt::Tail(0), "tail=0"),
         ] {
             assert_eq!(start.query(), query);
         }
+        assert_eq!(EndAt::Offset(7).query(), "until=7");
+        assert_eq!(EndAt::Time(Timestamp(1_500)).query(), "until=1970-01-01T00:00:01.500Z");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use kelda_client::{Bound, Start, StreamName};
+use kelda_client::{Bound, StartAt, StreamName, Timestamp};
 use kelda_server::config::Bytes;
 use kelda_server::{duration, http::offset, time};
 
@@ -12,10 +12,10 @@ use kelda_server::{duration, http::offset, time};
 pub enum Edge {
     /// Before this offset.
     Offset(u64),
-    /// Before the first record at or after this RFC 3339 time.
-    Time(String),
-    /// Before the first record of the last so many milliseconds; the text is what was typed.
-    Ago(String, u64),
+    /// Before the first record at or after this time.
+    Time(Timestamp),
+    /// Before the first record of the last so long.
+    Ago(Duration),
 }
 
 /// The name of a stream.
@@ -24,14 +24,18 @@ pub fn name(text: &str) -> Result<String, String> {
 }
 
 /// Where a read starts.
-pub fn start(text: &str) -> Result<Start, String> {
-    if let Ok(offset) = offset::parse(text) {
-        return Ok(Start::Offset(offset.0));
+pub fn start(text: &str) -> Result<StartAt, String> {
+    match text {
+        "first" => Ok(StartAt::First),
+        "last" => Ok(StartAt::Last),
+        "next" => Ok(StartAt::Next),
+        _ => match edge(text) {
+            Ok(Edge::Offset(offset)) => Ok(StartAt::Offset(offset)),
+            Ok(Edge::Time(time)) => Ok(StartAt::Time(time)),
+            Ok(Edge::Ago(back)) => Ok(StartAt::Back(back)),
+            Err(_) => Err(format!("expected first, last, next, {EDGES}")),
+        },
     }
-    let known = matches!(text, "first" | "last" | "next")
-        || time::parse(text).is_ok()
-        || duration::parse_ms(text).is_ok();
-    if known { Ok(Start::From(text.to_owned())) } else { Err(format!("expected first, last, next, {EDGES}")) }
 }
 
 /// Where a read or a trim ends.
@@ -39,11 +43,10 @@ pub fn edge(text: &str) -> Result<Edge, String> {
     if let Ok(offset) = offset::parse(text) {
         return Ok(Edge::Offset(offset.0));
     }
-    if time::parse(text).is_ok() {
-        return Ok(Edge::Time(text.to_owned()));
+    if let Ok(time) = time::parse(text) {
+        return Ok(Edge::Time(time));
     }
-    let ago = duration::parse_ms(text).map(|ms| Edge::Ago(text.to_owned(), ms));
-    ago.map_err(|_| format!("expected {EDGES}"))
+    duration::parse(text).map(Edge::Ago).map_err(|_| format!("expected {EDGES}"))
 }
 
 const EDGES: &str = "an offset, an RFC 3339 time such as 2026-01-31T12:00:00Z, or a duration back such as 1h";

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kelda_client::{Binary, Kelda, RangeReader, ReadOptions, Start, StreamLimits, encode_bodies};
+use kelda_client::{Binary, Kelda, RangeReader, ReadOptions, StartAt, StreamLimits, encode_bodies};
 
 use crate::node::Node;
 
@@ -73,7 +73,7 @@ async fn plain(endpoint: String, producer: String, stream: String, load: Arc<Loa
 /// Everything in a stream: (producer, sequence) by offset, after checking that offsets are dense.
 async fn contents(kelda: &Kelda, stream: &str) -> Vec<(String, u64)> {
     let options = ReadOptions {
-        start: Start::Offset(0),
+        start: StartAt::Offset(0),
         until: None,
         count: None,
         follow: false,

@@ -89,3 +89,65 @@ fn colours_are_for_terminals_and_no_color_is_respected() {
     let plain = on_terminal("1");
     assert!(plain.contains("0  ") && !plain.contains('\u{1b}'), "{plain:?}");
 }
+
+#[test]
+fn tail_starts_and_ends() {
+    let (_directory, node) = filled();
+    let five = time_of(&node, "5");
+    for (args, read) in [
+        (&[][..], "012345"),
+        (&["-n", "0"], ""),
+        (&["-n", "2", "--count", "1"], "4"),
+        (&["--from", "first", "--until", "2"], "01"),
+        (&["--from", "first", "--until", "2", "-f"], "01"),
+        (&["--from", "2", "--until", &five, "-f"], "234"),
+        (&["--from", "5", "--until", "3", "-f"], ""),
+        (&["--from", "first", "-f", "--count", "5"], "01234"),
+        (&["--from", "first", "--prefetch", "1"], "012345"),
+        (&["--from", "last"], "5"),
+        (&["--from", "next"], ""),
+        (&["--from", "1h"], "012345"),
+    ] {
+        let printed = node.stdout(&[&["tail", "a"], args].concat());
+        assert_eq!(printed.replace('\n', ""), read, "{args:?}");
+    }
+    node.run(&["trim", "a", "--before", "2"]);
+    for (args, code) in [(["--from", "1"], 4), (["--from", "7"], 4), (["--prefetch", "0"], 2)] {
+        let output = node.command(&[&["tail", "a"][..], &args[..]].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", crate::node::stderr(&output));
+    }
+}
+
+#[test]
+fn a_checkpoint_goes_on_behind_what_was_printed() {
+    use std::io::BufRead as _;
+    let (directory, node) = filled();
+    let file = directory.path().join("a.position");
+    let file = file.to_str().unwrap();
+    let tail = |more: &'static [&'static str]| {
+        [&["tail", "a", "--from", "first", "--checkpoint", file], more].concat()
+    };
+    assert_eq!(node.stdout(&tail(&["--count", "2"])), "0\n1\n");
+    assert_eq!(node.stdout(&tail(&["--until", "3", "--prefetch", "1"])), "2\n");
+    // Ctrl-C stores the position of what was printed.
+    let mut child = node.command(&tail(&["-f"])).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut seen = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(seen.by_ref().take(3).map(|line| line.unwrap()).collect::<String>(), "345");
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap()), Some(2));
+    assert!(node.feed(&["append", "a"], b"6\n").status.success());
+    assert_eq!(node.stdout(&tail(&[])), "6\n");
+    assert_eq!(node.stdout(&tail(&[])), "");
+    // What is no position is no beginning.
+    std::fs::write(file, "{").unwrap();
+    let output = node.command(&tail(&[])).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", crate::node::stderr(&output));
+    assert!(crate::node::stderr(&output).contains("a.position is damaged"));
+    std::fs::remove_file(file).unwrap();
+    assert_eq!(node.stdout(&tail(&["--count", "1"])), "0\n");
+    node.run(&["delete", "a"]);
+    node.run(&["create", "a", "--content-type", "text/plain", "--max-age", "7d"]);
+    let output = node.command(&tail(&[])).output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "another stream: {}", crate::node::stderr(&output));
+}

@@ -82,3 +82,44 @@ fn read_goes_on_where_it_was() {
     assert!(read.wait().unwrap().success());
     assert!(text == lines(0..LINES), "each line once and in order");
 }
+
+#[test]
+fn tail_goes_on_without_repeating_or_skipping() {
+    const LINES: u64 = 500;
+    let (_directory, mut node) = node();
+    let mut tail = node.command(&["tail", "a", "-f", "-n", "0"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut seen = BufReader::new(tail.stdout.take().unwrap());
+    // It has subscribed when it prints the first, which is written until it does.
+    let mut line = String::new();
+    let first = std::thread::spawn(move || {
+        seen.read_line(&mut line).unwrap();
+        (seen, line)
+    });
+    let mut before = 0;
+    while !first.is_finished() {
+        assert!(node.feed(&["append", "a"], format!("before {before}\n").as_bytes()).status.success());
+        before += 1;
+    }
+    let (mut seen, line) = first.join().unwrap();
+    let printed: u64 = line.trim().strip_prefix("before ").unwrap().parse().unwrap();
+    let mut expected: String = (printed + 1..before).map(|number| format!("before {number}\n")).collect();
+    for round in 0..ROUNDS {
+        let (from, half, to) = (round * LINES, round * LINES + LINES / 2, (round + 1) * LINES);
+        assert!(node.feed(&["append", "a"], lines(from..half).as_bytes()).status.success());
+        node.kill();
+        node.restart();
+        // What is written while it is away, and what may have been on its way.
+        assert!(node.feed(&["append", "a"], lines(half..to).as_bytes()).status.success());
+        expected.push_str(&lines(from..to));
+        let mut text = String::new();
+        while text.len() < expected.len() {
+            assert!(seen.read_line(&mut text).unwrap() > 0, "it has ended");
+        }
+        assert_eq!(text, std::mem::take(&mut expected), "round {round}");
+    }
+    node.run(&["seal", "a"]);
+    let mut rest = String::new();
+    seen.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
+    assert!(tail.wait().unwrap().success());
+}

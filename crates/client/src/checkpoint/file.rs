@@ -30,14 +30,28 @@ use crate::task;
 /// ```
 #[derive(Clone, Debug)]
 pub struct FileCheckpoint {
-    directory: PathBuf,
+    place: Place,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// A file per name.
+    Directory(PathBuf),
+    /// One file, whatever the name.
+    File(PathBuf),
 }
 
 impl FileCheckpoint {
     /// A checkpoint in `directory`, which is made when something is saved.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>) -> FileCheckpoint {
-        FileCheckpoint { directory: directory.into() }
+        FileCheckpoint { place: Place::Directory(directory.into()) }
+    }
+
+    /// A checkpoint in this one file, for one reader: the name that it stores under is not looked at.
+    #[must_use]
+    pub fn of_file(file: impl Into<PathBuf>) -> FileCheckpoint {
+        FileCheckpoint { place: Place::File(file.into()) }
     }
 
     /// The file of a name.
@@ -45,6 +59,10 @@ impl FileCheckpoint {
     /// # Errors
     /// When the name cannot be that of a file.
     fn file(&self, name: &str) -> Result<PathBuf, StoreError> {
+        let directory = match &self.place {
+            Place::Directory(directory) => directory,
+            Place::File(file) => return Ok(file.clone()),
+        };
         let sound = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty() || name.len() > MAX_NAME_BYTES || name.starts_with('.') || !name.chars().all(sound)
         {
@@ -53,7 +71,7 @@ impl FileCheckpoint {
             )
             .into());
         }
-        Ok(self.directory.join(format!("{name}.json")))
+        Ok(directory.join(format!("{name}.json")))
     }
 }
 
@@ -94,7 +112,9 @@ fn write(file: &Path, position: Position) -> io::Result<()> {
         _ => Path::new("."),
     };
     make(directory)?;
-    let beside = file.with_extension("json.new");
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
     let mut new = File::create(&beside)?;
     let mut text = serde_json::to_vec(&position)?;
     text.push(b'\n');
@@ -157,6 +177,18 @@ mod tests {
         make(&directory.path().join("f")).unwrap_err();
         make(Path::new("")).unwrap();
         make(Path::new(".")).unwrap();
+    }
+
+    #[tokio::test]
+    async fn one_file_may_have_any_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let of = |file: &str| FileCheckpoint::of_file(directory.path().join(file));
+        for (offset, file) in [(1, "api.position"), (2, "api.other"), (3, "api")] {
+            of(file).save("logs/api", Position { stream_id: StreamId(1), offset }).await.unwrap();
+        }
+        let loaded = of("api.position").load("whatever").await.unwrap();
+        assert_eq!(loaded.map(|position| position.offset), Some(1));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3, "nothing is left beside");
     }
 
     #[tokio::test]

@@ -7,7 +7,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use crate::read::{RangeReader, ReadOptions, Start};
+use crate::read::{RangeReader, ReadOptions};
+use crate::start::StartAt;
 use crate::{Binary, Error, Kelda, RetryPolicy};
 
 /// The clock stands still unless all wait, so no limit takes its time.
@@ -25,7 +26,7 @@ async fn a_server_that_never_answers_is_given_up() {
     errors.extend(kelda.producer::<[u8]>("a").codec(Binary).open().await.err());
     assert_eq!(errors.len(), 5);
     for follow in [false, true] {
-        let options = ReadOptions { start: Start::Offset(0), until: None, count: None, follow, patience };
+        let options = ReadOptions { start: StartAt::Offset(0), until: None, count: None, follow, patience };
         errors.push(RangeReader::new(&kelda, "a", options).next().await.unwrap_err());
     }
     for error in errors {

@@ -13,7 +13,7 @@ use super::Reader;
 use super::core::Core;
 use super::dead_letters::DeadLetters;
 use super::end::{FailureCause, Outcome, ReaderState};
-use super::feed::{Feed, FeedError, HttpFeed};
+use super::feed::{End, Feed, FeedError, HttpFeed};
 use super::messages::Messages;
 use super::run::{self, Asking, OnGap};
 use super::saver::{self, SaveEvery, Saver};
@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::message::{Message, Origin};
 use crate::meters::ReaderMeters;
 use crate::retry::RetryPolicy;
-use crate::start::StartAt;
+use crate::start::{EndAt, StartAt};
 use crate::stream::StreamHead;
 use crate::stream_limits::StreamLimits;
 use crate::task;
@@ -48,6 +48,7 @@ pub struct ReaderBuilder<T, C = Json> {
 #[derive(Clone)]
 pub(crate) struct Options {
     pub(crate) start: StartAt,
+    pub(crate) end: End,
     pub(crate) prefetch: u64,
     pub(crate) concurrency: usize,
     pub(crate) skip: Option<(Option<String>, StreamLimits)>,
@@ -78,6 +79,7 @@ impl Kelda {
     pub fn stream<T>(&self, name: &str) -> ReaderBuilder<T> {
         let options = Options {
             start: StartAt::default(),
+            end: End::default(),
             prefetch: PREFETCH,
             concurrency: 1,
             skip: None,
@@ -121,6 +123,24 @@ impl<T, C> ReaderBuilder<T, C> {
     /// Starts so far back from now.
     pub fn from_last_for(self, back: Duration) -> Self {
         self.from(StartAt::Back(back))
+    }
+
+    /// Starts so many records before the tail.
+    pub fn from_tail(self, records: u64) -> Self {
+        self.from(StartAt::Tail(records))
+    }
+
+    /// Ends there by itself, with [`ReaderEnd::Reached`](super::ReaderEnd::Reached) (never).
+    pub fn until(mut self, end: EndAt) -> Self {
+        self.options.end.until = Some(end);
+        self
+    }
+
+    /// Ends by itself as soon as everything there is was handled, with [`ReaderEnd::Reached`](super::ReaderEnd::Reached): for a
+    /// program that runs now and then.
+    pub fn until_tail(mut self) -> Self {
+        self.options.end.at_tail = true;
+        self
     }
 
     /// Starts there.
@@ -251,7 +271,7 @@ async fn open(kelda: &Kelda, stream: String, options: Options) -> Result<(Arc<Sh
         }
     };
     let origin = Arc::new(Origin { stream: stream.clone(), stream_id, content_type: head.content_type });
-    let feed = Arc::new(HttpFeed::new(kelda, &stream));
+    let feed = Arc::new(HttpFeed::new(kelda, &stream, options.end));
     let diagnostics = kelda.shared.diagnostics.clone();
     let meters = ReaderMeters::new(&kelda.labels(&stream));
     let (shared, asking) = assemble(origin, options, stored, dead, feed, diagnostics, meters);

@@ -74,7 +74,7 @@ pub(crate) struct Counts {
 pub(crate) struct Core<E> {
     prefetch: u64,
     concurrency: usize,
-    /// Where it was told to start, or where `next` was at first.
+    /// Where it was told to start, or where `next`, or so many before the tail, was at first.
     told: StartAt,
     /// The restart point: the lowest offset that is neither finished nor gone. Nothing before something was given.
     floor: Option<u64>,
@@ -160,7 +160,7 @@ impl<E> Core<E> {
     /// Takes an answer. What is beyond the room is left, to be asked for again.
     pub(crate) fn give(&mut self, given: Given<E>) -> Result<(), Disorder> {
         self.asked = false;
-        if matches!(self.told, StartAt::Next) {
+        if matches!(self.told, StartAt::Next | StartAt::Tail(_)) {
             self.told = StartAt::Offset(given.entries.first().map_or(given.next, |(offset, _)| *offset));
         }
         let (before, mut room) = (self.at, self.room());

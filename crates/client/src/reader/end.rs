@@ -35,6 +35,8 @@ pub enum ReaderEnd {
     Stopped,
     /// The stream is sealed and all of it is finished.
     Sealed,
+    /// All up to where it was to end is finished.
+    Reached,
     /// An entry could not be handled. It is still in the stream: a reader from this offset gets it again.
     Failed {
         /// The entry.
@@ -73,7 +75,7 @@ impl ReaderEnd {
     /// Whether it ended by itself and not because all is done.
     #[must_use]
     pub fn is_failure(&self) -> bool {
-        !matches!(self, ReaderEnd::Stopped | ReaderEnd::Sealed)
+        !matches!(self, ReaderEnd::Stopped | ReaderEnd::Sealed | ReaderEnd::Reached)
     }
 
     /// The entry that it is about, if there is one.
@@ -84,7 +86,7 @@ impl ReaderEnd {
             | ReaderEnd::DeadLetter { offset, .. }
             | ReaderEnd::Checkpoint { offset, .. }
             | ReaderEnd::Gap { from: offset, .. } => Some(*offset),
-            ReaderEnd::Stopped | ReaderEnd::Sealed | ReaderEnd::Error(_) => None,
+            ReaderEnd::Stopped | ReaderEnd::Sealed | ReaderEnd::Reached | ReaderEnd::Error(_) => None,
         }
     }
 }
@@ -94,6 +96,7 @@ impl fmt::Display for ReaderEnd {
         match self {
             ReaderEnd::Stopped => f.write_str("it was told to stop"),
             ReaderEnd::Sealed => f.write_str("the stream is sealed and all of it is finished"),
+            ReaderEnd::Reached => f.write_str("all up to where it was to end is finished"),
             ReaderEnd::Failed { offset, cause } => write!(f, "the entry at offset {offset} failed: {cause}"),
             ReaderEnd::DeadLetter { offset, cause, error } => write!(
                 f,

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use super::core::{Ask, Given};
 use crate::connect::Kelda;
 use crate::error::{Error, Problem};
+use crate::start::EndAt;
 use crate::stream::path;
 
 /// Entries of one stream, and which stream it is.
@@ -18,6 +19,8 @@ use crate::stream::path;
 pub(crate) struct Page {
     pub(crate) stream_id: StreamId,
     pub(crate) given: Given<StoredRecord>,
+    /// Whether nothing further is wanted; as with a sealed stream, nothing follows then.
+    pub(crate) reached: bool,
 }
 
 /// Why there is no page.
@@ -64,8 +67,17 @@ pub(crate) trait Feed: Send + Sync + 'static {
 pub(crate) struct HttpFeed {
     kelda: Kelda,
     target: String,
+    end: End,
     /// What the last long-poll gave, so that no cache answers twice with one reply.
     cursor: Mutex<Option<String>>,
+}
+
+/// Where a reader is to end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct End {
+    pub(crate) until: Option<EndAt>,
+    /// Also as soon as the tail is reached.
+    pub(crate) at_tail: bool,
 }
 
 /// Bytes of a page, when more is wanted than the server's usual page.
@@ -74,12 +86,13 @@ const LARGE_PAGE_BYTES: u64 = 4 << 20;
 const LARGE_WINDOW: u64 = 2_000;
 
 impl HttpFeed {
-    pub(crate) fn new(kelda: &Kelda, stream: &str) -> HttpFeed {
-        HttpFeed { kelda: kelda.clone(), target: path(stream), cursor: Mutex::new(None) }
+    pub(crate) fn new(kelda: &Kelda, stream: &str, end: End) -> HttpFeed {
+        HttpFeed { kelda: kelda.clone(), target: path(stream), end, cursor: Mutex::new(None) }
     }
 
     async fn once(&self, ask: Ask, expected: Option<StreamId>) -> Result<Page, Error> {
         let mut target = format!("{}?{}&count={}", self.target, ask.start.query(), ask.count);
+        self.end.until.inspect(|until| target.push_str(&format!("&{}", until.query())));
         if ask.count >= LARGE_WINDOW {
             target.push_str(&format!("&bytes={LARGE_PAGE_BYTES}"));
         }
@@ -100,8 +113,12 @@ impl HttpFeed {
         let next = answer.number("stream-next-offset")?;
         let caught_up = answer.header("stream-up-to-date") == Some("true");
         let sealed = answer.header("stream-closed") == Some("true");
+        let ended = answer.header("kelda-end") == Some("true");
         let entries = decode(&answer.bytes().await?)?;
-        Ok(Page { stream_id, given: Given { entries, next, caught_up, sealed } })
+        // A page that is full says that it has its end too.
+        let until = self.end.until.is_some() && ended && (entries.len() as u64) < ask.count;
+        let reached = until || (self.end.at_tail && caught_up);
+        Ok(Page { stream_id, given: Given { entries, next, caught_up, sealed: sealed || reached }, reached })
     }
 }
 

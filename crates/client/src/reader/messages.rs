@@ -9,7 +9,7 @@ use kelda_format::StoredRecord;
 
 use super::Reader;
 use super::core::Ticket;
-use super::end::{FailureCause, Outcome};
+use super::end::{FailureCause, Outcome, ReaderEnd};
 use super::shared::Shared;
 use crate::error::{CodecError, Error};
 use crate::message::Message;
@@ -47,7 +47,13 @@ impl<T> Messages<T> {
         &self.reader
     }
 
-    /// The next entry; `None` when the reader was stopped or all of a sealed stream was handed over. Giving up the wait
+    /// Stops, waits until the position is stored, and says how it ended.
+    pub async fn stop(self) -> ReaderEnd {
+        drop(self.wrong);
+        self.reader.stop().await
+    }
+
+    /// The next entry; `None` when the reader was stopped or all that there will be was handed over. Giving up the wait
     /// loses nothing.
     ///
     /// # Errors
@@ -80,7 +86,7 @@ impl<T> Messages<T> {
     }
 
     fn end(&mut self) -> Option<Result<Delivery<T>, Error>> {
-        let end = self.reader.shared.ending.lock().clone().filter(super::ReaderEnd::is_failure);
+        let end = self.reader.shared.ending.lock().clone().filter(ReaderEnd::is_failure);
         let end = end.filter(|_| !std::mem::replace(&mut self.told, true))?;
         Some(Err(Error::ReaderStopped(Box::new(end))))
     }

@@ -185,8 +185,12 @@ impl Shared {
         let mut core = self.core.lock();
         let taken = core.give(page.given);
         let (position, unfinished) = (core.restart(), core.outstanding());
+        let reached = page.reached && core.is_sealed();
         drop(core);
         taken.map_err(|disorder: Disorder| Error::Protocol(disorder.to_string()))?;
+        if reached {
+            self.ending.lock().get_or_insert(ReaderEnd::Reached);
+        }
         self.meters.page(records, bytes, caught_up);
         self.meters.progress(position, unfinished);
         self.entries.notify_waiters();

@@ -33,6 +33,7 @@ const ID: StreamId = StreamId(5);
 fn options(start: StartAt) -> Options {
     Options {
         start,
+        end: feed::End::default(),
         prefetch: 10,
         concurrency: 1,
         skip: None,

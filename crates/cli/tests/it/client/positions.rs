@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use kelda_client::{
-    Error, FileCheckpoint, Kelda, Message, OnGap, ReaderBuilder, ReaderEnd, SaveEvery, StreamLimits, Text,
+    EndAt, Error, FileCheckpoint, Kelda, Message, OnGap, ReaderBuilder, ReaderEnd, SaveEvery, StreamLimits,
+    Text, Timestamp,
 };
 use tokio::sync::mpsc;
 
@@ -143,4 +144,48 @@ async fn a_stream_that_is_deleted_under_a_reader_ends_it() {
     world.kelda.delete("events").await.unwrap();
     let end = reader.join().await;
     assert!(matches!(&end, ReaderEnd::Error(_)), "{end}");
+}
+
+/// What a reader is given until it ends where it was to.
+async fn reached(builder: Builder) -> Vec<u64> {
+    let mut messages = builder.messages().await.unwrap();
+    let mut given = Vec::new();
+    while let Some(message) = messages.next().await {
+        let message = message.unwrap();
+        given.push(message.payload().parse().unwrap());
+        message.done().await;
+    }
+    let end = messages.stop().await;
+    assert!(matches!(end, ReaderEnd::Reached), "{end}");
+    given
+}
+
+#[tokio::test]
+async fn a_reader_ends_where_it_was_told_to() {
+    let world = World::new();
+    world.filled("events", 250).await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let between = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    world.fill("events", 250..300).await;
+    let between = EndAt::Time(Timestamp(u64::try_from(between.as_millis()).unwrap()));
+    let events = || reader(&world.kelda, "events");
+    let numbers = |range: std::ops::Range<u64>| range.collect::<Vec<_>>();
+    // Pages that end before, at and behind the end.
+    for prefetch in [1, 7, 100, 1_000] {
+        let first = || events().from_first().prefetch(prefetch);
+        assert_eq!(reached(first().until(EndAt::Offset(100))).await, numbers(0..100), "{prefetch}");
+        assert_eq!(reached(first().until(between)).await, numbers(0..250), "{prefetch}");
+        assert_eq!(reached(first().until_tail()).await, numbers(0..300), "{prefetch}");
+    }
+    assert_eq!(reached(events().from_tail(3).until_tail()).await, numbers(297..300));
+    assert_eq!(reached(events().from_tail(1_000).until(EndAt::Offset(2)).until_tail()).await, [0, 1]);
+    assert_eq!(reached(events().from_offset(9).until(EndAt::Offset(4))).await, [0; 0]);
+    assert_eq!(reached(events().until_tail()).await, [0; 0]);
+    // An end that is still to come is waited for.
+    let later = tokio::spawn(reached(events().until(EndAt::Offset(305))));
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    world.fill("events", 300..310).await;
+    let given = later.await.unwrap();
+    assert!(given.ends_with(&[304]), "{given:?}");
 }

@@ -342,3 +342,14 @@ fn a_sealed_stream_is_exhausted_when_all_of_it_was_handed_over() {
     core.finish(ticket, Finish::Handled);
     assert!(core.is_exhausted() && core.is_idle());
 }
+
+#[test]
+fn so_many_before_the_tail_is_a_place_once_it_is_known() {
+    let mut core: Core<u64> = Core::new(StartAt::Tail(5), 10, 1);
+    assert_eq!(core.ask().unwrap().start, StartAt::Tail(5));
+    core.lost();
+    assert_eq!(core.ask().unwrap().start, StartAt::Tail(5), "no answer yet");
+    core.give(given(0..0, 0)).unwrap();
+    core.lost();
+    assert_eq!(core.ask().unwrap().start, StartAt::Offset(0), "however many were written meanwhile");
+}

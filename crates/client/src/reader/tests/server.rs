@@ -160,6 +160,7 @@ impl State {
             StartAt::First | StartAt::Time(_) | StartAt::Back(_) => self.start,
             StartAt::Last => self.end.saturating_sub(1).max(self.start),
             StartAt::Next => self.end,
+            StartAt::Tail(records) => self.end.saturating_sub(records).max(self.start),
             StartAt::Offset(at) if at < self.start => return Err(FeedError::Gone { start: self.start }),
             StartAt::Offset(at) if at > self.end => panic!("asked for {at}, past the tail {}", self.end),
             StartAt::Offset(at) => at,
@@ -168,7 +169,7 @@ impl State {
         let entries = (from..to).map(|offset| (offset, record(offset))).collect();
         let caught_up = to == self.end;
         let given = Given { entries, next: to, caught_up, sealed: caught_up && self.sealed };
-        Ok(Page { stream_id: self.id, given })
+        Ok(Page { stream_id: self.id, given, reached: false })
     }
 }
 
