@@ -37,8 +37,8 @@ pub struct ReadOptions {
 /// ```no_run
 /// # async fn example(kelda: kelda_client::Kelda) -> Result<(), kelda_client::Error> {
 /// use std::time::Duration;
-/// use kelda_client::{RangeReader, ReadOptions, Start};
-/// let (start, patience) = (Start::Tail(10), Duration::from_secs(10));
+/// use kelda_client::{RangeReader, ReadOptions, StartAt};
+/// let (start, patience) = (StartAt::Tail(10), Duration::from_secs(10));
 /// let options = ReadOptions { start, until: None, count: None, follow: false, patience };
 /// let mut range = RangeReader::new(&kelda, "orders", options);
 /// while let Some(record) = range.next().await? {
