@@ -123,9 +123,11 @@ async fn serve(cluster: Arc<Cluster>, node: usize, listener: TcpListener) {
             let server = auto::Builder::new(TokioExecutor::new());
             let serving = server.serve_connection(TokioIo::new(connection), answer);
             match cluster.down.get(node).map(watch::Sender::subscribe) {
+                // One that is down answers nothing any more, whatever it could answer.
                 Some(mut down) => tokio::select! {
-                    _ = serving => {}
+                    biased;
                     _ = down.wait_for(|down| *down) => {}
+                    _ = serving => {}
                 },
                 None => drop(serving.await),
             }
