@@ -231,7 +231,7 @@ pub struct ClientArgs {
     /// Bytes of records for each measurement
     #[arg(long, default_value = "1GiB", value_name = "SIZE", value_parser = size::parse)]
     pub bytes: u64,
-    /// Bytes that are read at once while memory is watched, at least those of 100 MiB to mean something
+    /// Bytes of records that are read while memory is watched; below 1GiB it says little
     #[arg(long, default_value = "4GiB", value_name = "SIZE", value_parser = size::parse)]
     pub memory_bytes: u64,
     /// Bytes of one record, at least 20
