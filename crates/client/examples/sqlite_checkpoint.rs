@@ -1,5 +1,9 @@
 //! A checkpoint in SQLite, for any number of readers: `cargo run --example sqlite_checkpoint`.
+//!
+//! After a crash, entries that were handled and not yet stored are handed over again: one, when each is stored. For a
+//! projection that lives in the same database, see `exactly_once.rs`.
 
+use std::path::Path;
 use std::sync::Mutex;
 
 use kelda_client::{Checkpoint, Kelda, Message, Position, StoreError, StreamId};
@@ -7,10 +11,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 /// Positions in a table. SQLite's calls block for as long as a disk takes to sync, which a reader of its own runtime can
 /// afford; elsewhere hand them to a thread.
-struct SqliteCheckpoint(Mutex<Connection>);
+pub struct SqliteCheckpoint(Mutex<Connection>);
 
 impl SqliteCheckpoint {
-    fn open(path: &str) -> rusqlite::Result<SqliteCheckpoint> {
+    /// Opens the database at `path` and makes the table when it is missing.
+    pub fn open(path: &Path) -> rusqlite::Result<SqliteCheckpoint> {
         let database = Connection::open(path)?;
         database.execute_batch(
             "CREATE TABLE IF NOT EXISTS position (name TEXT PRIMARY KEY, stream_id INTEGER NOT NULL, last INTEGER NOT NULL)",
@@ -41,7 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let reader = kelda
         .stream::<serde_json::Value>("orders")
         .from_first()
-        .resume_with(SqliteCheckpoint::open("positions.sqlite")?, "printer")
+        .resume_with(SqliteCheckpoint::open(Path::new("positions.sqlite"))?, "printer")
         .consume(|message: Message<serde_json::Value>| async move { println!("{}", message.payload()) })
         .await?;
     println!("{}", reader.join().await);

@@ -7,6 +7,7 @@ mod append_input;
 mod backup;
 mod bench;
 mod check;
+mod checkpoints;
 mod client;
 mod crash;
 mod ends;
