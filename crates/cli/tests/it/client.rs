@@ -1,7 +1,9 @@
 //! The client library against a node as a process: real HTTP, lost connections, kill -9.
 
 mod declaring;
+mod edges;
 mod failing;
+mod killed;
 mod messages;
 mod outages;
 mod positions;
