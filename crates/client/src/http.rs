@@ -268,18 +268,28 @@ impl Answer {
     }
 
     /// The whole body.
-    pub(crate) async fn bytes(self) -> Result<Bytes, Error> {
-        let (endpoint, limit, mut body) = (self.endpoint, self.idle_limit, self.body);
+    pub(crate) async fn bytes(mut self) -> Result<Bytes, Error> {
         let mut parts = Vec::new();
-        loop {
-            match timer::within(limit, body.frame()).await {
-                None => return Err(lost(&endpoint, silence(limit), false)),
-                Some(None) => break,
-                Some(Some(Ok(frame))) => parts.extend(frame.into_data().ok()),
-                Some(Some(Err(error))) => return Err(lost(&endpoint, chain(&error), false)),
-            }
+        while let Some(part) = self.part().await? {
+            parts.push(part);
         }
         Ok(if parts.len() == 1 { parts.remove(0) } else { parts.concat().into() })
+    }
+
+    /// The next part of the body, as it comes; nothing at its end.
+    pub(crate) async fn part(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            match timer::within(self.idle_limit, self.body.frame()).await {
+                None => return Err(lost(&self.endpoint, silence(self.idle_limit), false)),
+                Some(None) => return Ok(None),
+                Some(Some(Ok(frame))) => {
+                    if let Ok(part) = frame.into_data() {
+                        return Ok(Some(part));
+                    }
+                }
+                Some(Some(Err(error))) => return Err(lost(&self.endpoint, chain(&error), false)),
+            }
+        }
     }
 }
 

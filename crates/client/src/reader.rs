@@ -8,6 +8,7 @@ mod core;
 pub(crate) mod dead_letters;
 mod end;
 pub(crate) mod feed;
+mod frames;
 mod messages;
 mod ranges;
 mod run;

@@ -4,11 +4,12 @@
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use hyper::Method;
-use kelda_format::records::{CONTENT_TYPE, Frame};
+use kelda_format::records::CONTENT_TYPE;
 use kelda_format::{StoredRecord, StreamId};
 use parking_lot::Mutex;
 
 use super::core::{Ask, Given};
+use super::frames::Frames;
 use crate::connect::Kelda;
 use crate::error::{Error, Problem};
 use crate::start::EndAt;
@@ -105,7 +106,7 @@ impl HttpFeed {
         headers.extend(expected.map(|id| ("kelda-if-stream-id", id.to_string())));
         let http = &self.kelda.http;
         let limit = if ask.wait { http.live_limit() } else { http.answer_limit() };
-        let answer = http.send_within(limit, Method::GET, &target, &headers, Bytes::new()).await?;
+        let mut answer = http.send_within(limit, Method::GET, &target, &headers, Bytes::new()).await?;
         if ask.wait {
             *self.cursor.lock() = answer.header("stream-cursor").map(str::to_owned);
         }
@@ -114,7 +115,11 @@ impl HttpFeed {
         let caught_up = answer.header("stream-up-to-date") == Some("true");
         let sealed = answer.header("stream-closed") == Some("true");
         let ended = answer.header("kelda-end") == Some("true");
-        let entries = decode(&answer.bytes().await?)?;
+        let mut frames = Frames::default();
+        while let Some(part) = answer.part().await? {
+            frames.take(part)?;
+        }
+        let entries = frames.end()?;
         // A page that is full says that it has its end too.
         let until = self.end.until.is_some() && ended && (entries.len() as u64) < ask.count;
         let reached = until || (self.end.at_tail && caught_up);
@@ -126,17 +131,4 @@ impl Feed for HttpFeed {
     fn fetch(&self, ask: Ask, expected: Option<StreamId>) -> BoxFuture<'_, Result<Page, FeedError>> {
         Box::pin(async move { self.once(ask, expected).await.map_err(FeedError::from) })
     }
-}
-
-/// The records of a reply.
-fn decode(body: &Bytes) -> Result<Vec<(u64, StoredRecord)>, Error> {
-    let mut entries = Vec::new();
-    let mut at = 0;
-    while at < body.len() {
-        let frame = Frame::decode(body, at).map_err(|error| Error::Protocol(error.to_string()))?;
-        let (frame, next) = frame.ok_or_else(|| Error::Protocol("the last frame is cut short".to_owned()))?;
-        entries.extend(frame.records().map(|record| (record.offset.0, record)));
-        at = next;
-    }
-    Ok(entries)
 }
