@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, LengthLimitError};
 use hyper::body::{Body, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
@@ -200,7 +200,7 @@ impl Http {
             }
         };
         if !response.status().is_success() {
-            return Err(self.problem(endpoint, response).await);
+            return Err(self.problem(endpoint, writes, response).await);
         }
         let (parts, body) = response.into_parts();
         owner(&parts.headers).and_then(|owner| nodes.owns(stream, owner));
@@ -217,7 +217,9 @@ impl Http {
         }
     }
 
-    async fn problem(&self, endpoint: &str, response: Response<Incoming>) -> Error {
+    /// What an error answer says; `writes` when the request may have changed something. Which refusal it is stands in the
+    /// body, so one that is cut there is a lost connection: to take its status alone for the answer would end what can go on.
+    async fn problem(&self, endpoint: &str, writes: bool, response: Response<Incoming>) -> Error {
         let status = response.status();
         // Something between may say what a later try does not meet; any other refusal has to be that of a Kelda.
         let passing = matches!(status.as_u16(), 408 | 429 | 500..=599);
@@ -226,9 +228,19 @@ impl Http {
         }
         let owner = owner(response.headers()).map(str::to_owned);
         let limited = http_body_util::Limited::new(response.into_body(), MAX_PROBLEM_BYTES);
-        let body = match timer::within(self.inner.settings.idle_limit, limited.collect()).await {
-            Some(Ok(collected)) => collected.to_bytes(),
-            Some(Err(_)) | None => Bytes::new(),
+        let idle_limit = self.inner.settings.idle_limit;
+        let cut = match timer::within(idle_limit, limited.collect()).await {
+            Some(Ok(collected)) => Ok(collected.to_bytes()),
+            Some(Err(error)) if error.is::<LengthLimitError>() => Ok(Bytes::new()),
+            Some(Err(error)) => Err(chain(&*error)),
+            None => Err(silence(idle_limit)),
+        };
+        let body = match cut {
+            Ok(body) => body,
+            // The head has said it all.
+            Err(_) if owner.is_some() && status == StatusCode::SERVICE_UNAVAILABLE => Bytes::new(),
+            // A refusal has changed nothing, whichever it is.
+            Err(cause) => return lost(endpoint, cause, writes && status.is_server_error()),
         };
         let mut problem: Problem = serde_json::from_slice(&body).unwrap_or_default();
         if problem.title.is_empty() {

@@ -4,7 +4,7 @@
 mod owners;
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener};
 use std::time::Duration;
 
 use crate::read::{RangeReader, ReadOptions};
@@ -71,4 +71,50 @@ async fn a_server_that_is_no_kelda_is_told_apart() {
     }
     let gone = "HTTP/1.1 204 No Content\r\nkelda-stream-id: 1\r\nconnection: close\r\n\r\n";
     assert_eq!(answered(gone).await[1], "done");
+}
+
+/// An answer that ends, or stops, in the middle of its body.
+async fn cut(answer: &'static str, stays_open: bool) -> [Error; 2] {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let kelda = Kelda::builder(&format!("http://{}", listener.local_addr().unwrap()));
+    let kelda = kelda.retry(RetryPolicy::never()).idle_timeout(Duration::from_millis(50)).build().unwrap();
+    let server = std::thread::spawn(move || {
+        let mut open = Vec::new();
+        for _ in 0..2 {
+            let (mut connection, _) = listener.accept().unwrap();
+            let mut request = [0; 4096];
+            assert!(connection.read(&mut request).unwrap() > 0);
+            connection.write_all(answer.as_bytes()).unwrap();
+            if !stays_open {
+                connection.shutdown(Shutdown::Write).unwrap();
+            }
+            // To drop it with something unread would take back the answer as well.
+            open.push(connection);
+        }
+        open
+    });
+    let one = crate::encode_bodies([&b"x"[..]].into_iter()).unwrap();
+    let append = kelda.append_once("x", one).await.unwrap_err();
+    let errors = [append, kelda.list("", None).await.unwrap_err()];
+    drop(server.join().unwrap());
+    errors
+}
+
+#[tokio::test]
+async fn an_error_whose_body_is_cut_is_a_lost_connection() {
+    let refused = "HTTP/1.1 409 Conflict\r\ncontent-type: application/problem+json\r\ncontent-length: 90\r\n\r\n{\"type\":\"urn";
+    let broken = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 90\r\n\r\n{\"type\":\"urn";
+    for stays_open in [false, true] {
+        for error in cut(refused, stays_open).await {
+            assert!(matches!(error, Error::Unreachable { .. }), "a refusal wrote nothing: {error}");
+            assert!(!error.to_string().contains("refused"), "{error}");
+        }
+        let [append, read] = cut(broken, stays_open).await;
+        assert!(append.is_outcome_unknown(), "the code that would say more is lost: {append}");
+        assert!(matches!(read, Error::Unreachable { .. }), "{read}");
+    }
+    let moved = "HTTP/1.1 503 Service Unavailable\r\nkelda-owner: http://x:1\r\ncontent-length: 90\r\n\r\n{\"type\":\"urn";
+    for error in cut(moved, false).await {
+        assert_eq!(error.code(), Some("owned-elsewhere"), "the head says it all");
+    }
 }
