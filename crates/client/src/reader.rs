@@ -14,6 +14,7 @@ mod ranges;
 mod run;
 mod saver;
 mod shared;
+mod within;
 
 use std::sync::Arc;
 
@@ -100,17 +101,29 @@ impl Reader {
     }
 
     /// Hands over no further entry and waits until the handlers at work have returned and the position is stored.
+    ///
+    /// A handler of this reader may call it too, and is not waited for then: the reader is told to stop, and the call returns
+    /// at once with why it ends as far as that is known. The handlers at work still finish, and the position is stored after
+    /// them. This holds in the handler itself; one that waits for another task which calls it waits for ever.
     pub async fn stop(self) -> ReaderEnd {
         self.shared.stop();
         self.end().await
     }
 
     /// Waits until it ends by itself, and says why.
+    ///
+    /// In a handler of this reader that would wait for ever, and the handle is used up: there it is [`Reader::stop`].
     pub async fn join(self) -> ReaderEnd {
+        if within::is_handler_of(&self.shared) {
+            self.shared.stop();
+        }
         self.end().await
     }
 
     async fn end(&self) -> ReaderEnd {
+        if within::is_handler_of(&self.shared) {
+            return self.shared.ending.lock().clone().unwrap_or(ReaderEnd::Stopped);
+        }
         let mut state = self.shared.state.subscribe();
         loop {
             if let ReaderState::Ended(end) = &*state.borrow_and_update() {

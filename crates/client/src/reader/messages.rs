@@ -47,7 +47,7 @@ impl<T> Messages<T> {
         &self.reader
     }
 
-    /// Stops, waits until the position is stored, and says how it ended.
+    /// Stops, waits until the entries that are out are done or dropped and the position is stored, and says how it ended.
     pub async fn stop(self) -> ReaderEnd {
         drop(self.wrong);
         self.reader.stop().await

@@ -211,7 +211,8 @@ async fn work(shared: Arc<Shared>, handler: Handler) {
         let kept = shared.dead.is_some().then(|| record.clone());
         let (handler, origin) = (&handler, Arc::clone(origin));
         // The handler may panic before it gives a future as well.
-        let handled = AssertUnwindSafe(async move { handler(record, origin).await }).catch_unwind().await;
+        let handled = AssertUnwindSafe(async move { handler(record, origin).await }).catch_unwind();
+        let handled = super::within::run(&shared, handled).await;
         let result = handled.unwrap_or_else(|panic| Err(FailureCause::Panic(said(&*panic))));
         shared.settle(ticket, kept, result).await;
     }

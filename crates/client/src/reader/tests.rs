@@ -2,6 +2,7 @@
 //! a connection does.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
+mod edges;
 mod endings;
 mod failures;
 mod outages;
