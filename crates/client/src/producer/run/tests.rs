@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use kelda_format::batch::{Batch, BatchBuilder};
 use kelda_format::records::decode_write;
@@ -38,6 +38,8 @@ struct Server {
     idempotent: bool,
     /// Whether the producer's id is its own, so that it may begin anew.
     random_id: bool,
+    /// Whether nothing arrives and nothing is answered.
+    away: AtomicBool,
     state: Mutex<Stored>,
     out: AtomicUsize,
     most_out: AtomicUsize,
@@ -66,7 +68,8 @@ impl Server {
 
     fn of(idempotent: bool, random_id: bool) -> Arc<Server> {
         let (out, most_out) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(Server { idempotent, random_id, state: Mutex::default(), out, most_out })
+        let (away, state) = (AtomicBool::new(false), Mutex::default());
+        Arc::new(Server { idempotent, random_id, away, state, out, most_out })
     }
 
     /// The producer is not known any more.
@@ -104,6 +107,7 @@ impl Server {
         });
         let endpoint = || "test".to_owned();
         let lost = Error::OutcomeUnknown { endpoint: endpoint(), cause: "reset".to_owned() };
+        let fate = if self.away.load(Ordering::Relaxed) { Fate::Lost } else { fate };
         let verdict = match fate {
             Fate::Lost => Err(lost),
             Fate::Untrusted => Err(Error::Tls { endpoint: endpoint(), cause: "expired".to_owned() }),
@@ -118,6 +122,9 @@ impl Server {
         };
         tokio::time::sleep(Duration::from_millis(self.random() % 20)).await;
         self.out.fetch_sub(1, Ordering::Relaxed);
+        if self.away.load(Ordering::Relaxed) {
+            return Err(Error::OutcomeUnknown { endpoint: endpoint(), cause: "reset".to_owned() });
+        }
         verdict
     }
 }
@@ -233,6 +240,41 @@ async fn every_record_is_stored_once_and_in_order_whatever_is_lost() {
             assert_eq!(sent.await.unwrap().offset, Some(offset as u64));
         }
         assert!(server.most_out.load(Ordering::Relaxed) <= window);
+        producer.close().await.unwrap();
+    }
+}
+
+/// Hours in which the server is away every minute or so.
+#[tokio::test(start_paused = true)]
+async fn hundreds_of_outages_neither_lose_nor_repeat_nor_reorder() {
+    for (seed, window) in [(11, 1), (12, 2), (13, 4), (14, 8)] {
+        let began = tokio::time::Instant::now();
+        let server = Server::new(true);
+        server.state.lock().chance = Some(seed);
+        let producer = producer(&server, window, BOUNDS);
+        let going = Arc::clone(&server);
+        let outages = tokio::spawn(async move {
+            for _ in 0..300 {
+                tokio::time::sleep(Duration::from_millis(going.random() % 60_000)).await;
+                going.away.store(true, Ordering::Relaxed);
+                tokio::time::sleep(Duration::from_millis(going.random() % 40_000)).await;
+                going.away.store(false, Ordering::Relaxed);
+            }
+        });
+        let mut sent = Vec::new();
+        while !outages.is_finished() {
+            for _ in 0..server.random() % 30 {
+                sent.push(producer.send(&sent.len().to_string()).await.unwrap());
+            }
+            tokio::time::sleep(Duration::from_millis(server.random() % 5_000)).await;
+        }
+        producer.flush().await.unwrap();
+        assert!(began.elapsed() > Duration::from_secs(3 * 3_600), "{:?}", began.elapsed());
+        assert!(server.records().iter().enumerate().all(|(at, record)| *record == at.to_string()));
+        assert_eq!(server.records().len(), sent.len(), "window {window}");
+        for (offset, sent) in sent.into_iter().enumerate() {
+            assert_eq!(sent.await.unwrap().offset, Some(offset as u64));
+        }
         producer.close().await.unwrap();
     }
 }

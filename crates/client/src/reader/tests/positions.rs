@@ -4,6 +4,8 @@ use super::super::saver::Saver;
 use super::*;
 use crate::checkpoint::{AnyCheckpoint, Checkpoint, StoreError};
 
+const MOMENT: Duration = Duration::from_millis(100);
+
 /// Positions in memory, each with the number of the save.
 #[derive(Clone, Default)]
 struct Memory {
@@ -129,4 +131,26 @@ async fn one_store_is_under_way_at_a_time() {
     .await;
     assert!(first.is_ok() && second.is_ok());
     assert_eq!(*memory.saved.lock(), [0, 1], "the one at it stores what came meanwhile");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_once_ends_one_run_and_the_next_goes_on() {
+    let server = Server::holding(0, 9);
+    let memory = Memory::default();
+    let seen = Arc::new(Seen::default());
+    let reader = read(&server, resuming(&memory, SaveEvery::entries(4)), seen.handler(|_| MOMENT)).await;
+    until("the first is stored", || memory.saved.lock().len() == 1).await;
+    *memory.fails.lock() = true;
+    let end = reader.join().await;
+    assert!(matches!(&end, ReaderEnd::Checkpoint { offset: 7, .. }), "{end:?}");
+    assert_eq!(*memory.saved.lock(), [3], "what failed is not stored, and not taken for stored");
+    *memory.fails.lock() = false;
+    let stored = Checkpoint::load(&memory, "projection").await.unwrap();
+    let options = resuming(&memory, SaveEvery::entries(4));
+    let reader = read_with(&server, options, stored, None, seen.quick()).await;
+    until("the rest", || reader.last_handled_offset() == Some(8)).await;
+    assert!(matches!(reader.stop().await, ReaderEnd::Stopped));
+    assert_eq!(*memory.saved.lock(), [3, 7, 8]);
+    // What was handled after the last store is there again, and nothing before it.
+    assert_eq!(seen.offsets(), (0..8).chain(4..9).collect::<Vec<_>>());
 }
