@@ -3,12 +3,14 @@
 mod declaring;
 mod edges;
 mod failing;
+mod gate;
 mod killed;
 mod messages;
 mod outages;
 mod positions;
 mod producing;
 mod proxy;
+mod steps;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
