@@ -217,3 +217,33 @@ async fn an_old_copy_that_fails_writes_nothing() {
     assert_eq!((reader.handled(), reader.failed(), reader.skipped()), (2, 1, 1));
     assert_eq!(*counted.lock(), [(0, Some(0))], "one copy, of the one that counts");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_has_an_entry_again_as_soon_as_its_old_copy_is_done() {
+    let server = Server::holding(0, 1);
+    server.trouble([Fine, Cut(Duration::from_millis(10))]);
+    let (shared, asking) =
+        open(&server, Options { concurrency: 10, ..options(StartAt::First) }, None, None).await;
+    let decode = |body: &bytes::Bytes| Ok(String::from_utf8_lossy(body).into_owned());
+    let mut messages = Messages::new(Reader::start(shared, asking, Vec::new()), Box::new(decode));
+    let old = messages.next().await.unwrap().unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let done = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        old.done().await;
+    };
+    // Sooner than the next answer, which would wake the loop as well.
+    let again = tokio::time::timeout(Duration::from_secs(1), messages.next());
+    let ((), again) = tokio::join!(done, again);
+    assert_eq!(again.unwrap().unwrap().unwrap().offset(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_of_another_stream_is_not_taken() {
+    let server = Server::holding(0, 3);
+    let (shared, _asking) = open(&server, options(StartAt::First), None, None).await;
+    let given = super::super::core::Given { entries: Vec::new(), next: 3, caught_up: true, sealed: false };
+    let page = feed::Page { stream_id: StreamId(6), given, reached: false };
+    let taken = shared.take_page(page);
+    assert!(matches!(taken, Err(Error::StreamChanged { expected: ID, .. })), "{taken:?}");
+}
