@@ -38,6 +38,7 @@ pub struct Node {
     settings: NodeSettings,
     cluster: ClusterId,
     listen: Option<SocketAddr>,
+    amqp_listen: Option<SocketAddr>,
     admin_listen: Option<SocketAddr>,
     phase: Arc<PhaseCell>,
     metalog: MetaLog,
@@ -59,6 +60,12 @@ impl Node {
     #[must_use]
     pub fn listen(&self) -> Option<SocketAddr> {
         self.listen
+    }
+
+    /// Where AMQP is served.
+    #[must_use]
+    pub fn amqp_listen(&self) -> Option<SocketAddr> {
+        self.amqp_listen
     }
 
     /// Where health and readiness are served.

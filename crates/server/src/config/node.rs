@@ -101,8 +101,8 @@ settings! {
         "The directory that holds everything this node keeps; created when missing, used by one process at a time.";
     listen: Listen = "listen", "127.0.0.1:4437",
         "Where HTTP is served; port 0 picks a free one.";
-    amqp_listen: Listen = "amqp-listen", "off",
-        "Where AMQP is served; this version has no AMQP, so only off is right.";
+    amqp_listen: Listen = "amqp-listen", "127.0.0.1:5672",
+        "Where AMQP 0-9-1 is served; port 0 picks a free one.";
     admin_listen: Listen = "admin-listen", "127.0.0.1:9437",
         "Where health, readiness and metrics are served; port 0 picks a free one.";
     allow_anonymous: bool = "allow-anonymous", "false",
@@ -173,9 +173,6 @@ impl NodeSettings {
                 Ok(())
             }
         };
-        if self.amqp_listen != Listen::Off {
-            return Err(("amqp-listen", "this version has no AMQP: write off".to_owned()));
-        }
         least("slots", self.slots, 1)?;
         self.validate_log()?;
         least("store-concurrency", self.store_concurrency, 1)?;

@@ -12,8 +12,9 @@ pub(super) fn text(node: &Node) -> String {
     let at =
         |address: Option<SocketAddr>| address.map_or("off".to_owned(), |address| format!("http://{address}"));
     format!(
-        "kelda is ready: http {}, admin {}, data in {}",
+        "kelda is ready: http {}, amqp {}, admin {}, data in {}",
         at(node.listen),
+        node.amqp_listen.map_or("off".to_owned(), |address| format!("amqp://{address}")),
         at(node.admin_listen),
         node.settings.data_dir.display()
     )
@@ -25,7 +26,7 @@ pub(super) fn json(node: &Node) -> String {
         "ready": true,
         "version": env!("CARGO_PKG_VERSION"),
         "listen": at(node.listen),
-        "amqp_listen": "off",
+        "amqp_listen": at(node.amqp_listen),
         "admin_listen": at(node.admin_listen),
         "node_id": node.settings.node_id.to_string(),
         "cluster": node.cluster.to_string(),

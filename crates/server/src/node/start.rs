@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{Node, Phase, PhaseCell, StartError, log, marker, meta_wal, store};
 use crate::admin::{self, Admin, Backups};
+use crate::amqp::{self, Amqp};
 use crate::backup;
 use crate::config::{Listen, NodeSettings};
 use crate::http::app::App;
@@ -47,6 +48,8 @@ pub struct Prepared {
     data_dir: String,
     lock: LockGuard,
     listen: Option<SocketAddr>,
+    /// Connections wait in its queue until the node serves.
+    amqp: Option<(TcpListener, SocketAddr)>,
     admin_listen: Option<SocketAddr>,
     site: Arc<ArcSwap<Box<dyn Site>>>,
     admin: Arc<Admin>,
@@ -63,7 +66,11 @@ pub struct Prepared {
 /// # Errors
 /// [`StartError`].
 pub async fn prepare(env: Env, settings: NodeSettings) -> Result<Prepared, StartError> {
-    for (setting, listen) in [("listen", settings.listen), ("admin-listen", settings.admin_listen)] {
+    for (setting, listen) in [
+        ("listen", settings.listen),
+        ("amqp-listen", settings.amqp_listen),
+        ("admin-listen", settings.admin_listen),
+    ] {
         if let Listen::At(address) = listen
             && listen.is_exposed()
             && !settings.allow_anonymous
@@ -87,6 +94,7 @@ pub async fn prepare(env: Env, settings: NodeSettings) -> Result<Prepared, Start
         tracker: connections.clone(),
     };
     let http = open("listen", settings.listen)?;
+    let amqp = open("amqp-listen", settings.amqp_listen)?;
     let admin_http = open("admin-listen", settings.admin_listen)?;
     let listen = http.as_ref().map(|(_, address)| *address);
     let admin_listen = admin_http.as_ref().map(|(_, address)| *address);
@@ -106,6 +114,7 @@ pub async fn prepare(env: Env, settings: NodeSettings) -> Result<Prepared, Start
         data_dir,
         lock,
         listen,
+        amqp,
         admin_listen,
         site,
         admin,
@@ -193,12 +202,25 @@ impl Prepared {
             store: place,
         });
         self.site.store(Arc::new(Box::new(Streams(app))));
+        let amqp_listen = self.amqp.map(|(listener, address)| {
+            let amqp = Amqp {
+                env: self.env.clone(),
+                service: service.clone(),
+                max_connections: usize::try_from(self.settings.max_connections).unwrap_or(usize::MAX),
+                stopping: self.stopping.clone(),
+                killing: self.killing.clone(),
+                tracker: self.connections.clone(),
+            };
+            self.env.spawn("amqp", amqp::run(Arc::new(amqp), listener));
+            address
+        });
         self.phase.set(Phase::Serving);
         Ok(Node {
             env: self.env,
             settings: self.settings,
             cluster,
             listen: self.listen,
+            amqp_listen,
             admin_listen: self.admin_listen,
             phase: self.phase,
             metalog,

@@ -1,0 +1,134 @@
+//! One connection.
+//!
+//! Owns the socket: one task reads frames, writes what the session has to say, keeps the heart beating and ends. Guarantees that
+//! it never reads on while what was read before cannot be taken, and that messages which came whole are appended before the
+//! end, whichever way it ends. Never knows what a method means.
+
+mod handshake;
+mod methods;
+mod operation;
+mod publish;
+mod session;
+mod work;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use futures::StreamExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use super::listener::Amqp;
+use super::reply;
+use super::wire::take_frame;
+use session::Session;
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 64 << 10;
+/// Bytes that wait for the socket before nothing more is made for it.
+const OUT_BYTES: usize = 512 << 10;
+/// How long what was received is given to be stored when the peer is gone.
+const DRAIN: Duration = Duration::from_secs(10);
+/// How long a peer is given to agree to the end.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// Serves a connection to its end.
+pub async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(amqp: Arc<Amqp>, mut stream: S, peer: IpAddr) {
+    let mut input = BytesMut::with_capacity(4 << 10);
+    let opened = tokio::select! {
+        biased;
+        () = amqp.stopping.cancelled() => None,
+        opened = handshake::run(&amqp, &mut stream, &mut input, peer) => opened,
+    };
+    let Some(opened) = opened else { return };
+    let heartbeat = Duration::from_secs(opened.heartbeat.into());
+    let mut session = Session::new(Arc::clone(&amqp), opened);
+    let killing = amqp.killing.clone();
+    tokio::select! {
+        biased;
+        () = killing.cancelled() => return,
+        () = run(&mut session, stream, &mut input, heartbeat) => {}
+    }
+    // The peer is gone; what it sent is not.
+    let drained = async {
+        while session.has_messages() {
+            session.turn();
+            let Some(done) = session.work.next().await else { break };
+            session.done(done);
+        }
+    };
+    if amqp.env.timeout(DRAIN, drained).await.is_err() {
+        tracing::warn!("messages of a connection that ended could not be stored in time");
+    }
+}
+
+async fn run<S: AsyncRead + AsyncWrite + Unpin + Send>(
+    session: &mut Session,
+    stream: S,
+    input: &mut BytesMut,
+    heartbeat: Duration,
+) {
+    let amqp = Arc::clone(&session.amqp);
+    let clock = &amqp.env.clock;
+    let (mut from, mut to) = tokio::io::split(stream);
+    let tick = if heartbeat.is_zero() { Duration::from_secs(3600) } else { heartbeat / 2 };
+    let (mut heard, mut spoke) = (clock.monotonic(), clock.monotonic());
+    let mut timer = clock.sleep(tick);
+    let mut farewell = clock.sleep(Duration::from_secs(u64::from(u32::MAX)));
+    let mut bidding = false;
+    let mut stopping = false;
+    loop {
+        while session.takes_input() {
+            match take_frame(input, session.frame_max) {
+                Ok(Some(frame)) => session.frame(frame),
+                Ok(None) => break,
+                Err(fault) => session.bad_frame(&fault),
+            }
+        }
+        session.turn();
+        if session.is_over() && session.out.is_empty() {
+            break;
+        }
+        if session.is_closing() && !bidding {
+            bidding = true;
+            farewell = clock.sleep(FAREWELL);
+        }
+        let roomy = session.out.len() < OUT_BYTES;
+        let (reads, works) = (session.takes_input() && roomy, !session.work.is_empty() && roomy);
+        tokio::select! {
+            biased;
+            written = to.write_buf(&mut session.out), if !session.out.is_empty() => match written {
+                Ok(0) | Err(_) => break,
+                Ok(_) => spoke = clock.monotonic(),
+            },
+            Some(done) = session.work.next(), if works => session.done(done),
+            outcome = session::busy(&mut session.busy), if session.busy.is_some() => session.operated(outcome),
+            read = { input.reserve(READ_BYTES); from.read_buf(input) }, if reads => match read {
+                Ok(0) | Err(_) => break,
+                Ok(_) => heard = clock.monotonic(),
+            },
+            () = &mut timer => {
+                timer = clock.sleep(tick);
+                let now = clock.monotonic();
+                if !heartbeat.is_zero() {
+                    if now.saturating_sub(spoke) >= tick && session.out.is_empty() {
+                        session.beat();
+                    }
+                    if reads && now.saturating_sub(heard) > heartbeat * 5 / 2 {
+                        tracing::debug!("an AMQP peer is silent");
+                        break;
+                    }
+                }
+            }
+            () = &mut farewell => break,
+            () = amqp.stopping.cancelled(), if !stopping => {
+                stopping = true;
+                let text = "broker forced connection closure with reason 'shutdown'";
+                session.refuse(0, (0, 0), &reply::connection_forced(text).of_nothing());
+            }
+        }
+    }
+    // Closes the direction to the peer in order, so that it reads what was written last.
+    let _ = amqp.env.timeout(FAREWELL, to.shutdown()).await;
+}

@@ -1,0 +1,178 @@
+//! Publishing.
+//!
+//! Owns the way of a message from its frames to the lanes of its streams. Guarantees that what reaches no queue is returned
+//! before it is confirmed, when its publisher asked for that.
+
+use kelda_format::limits::MAX_RECORD_BYTES;
+use kelda_format::record::Record;
+use kelda_format::{StreamName, Value};
+use kelda_service::{Caller, Operation};
+
+use super::methods::misplaced;
+use super::operation::{is_predeclared, no_exchange};
+use super::session::Session;
+use crate::amqp::channel::Mode;
+use crate::amqp::message::{Message, to_headers};
+use crate::amqp::name;
+use crate::amqp::reply::{self, Refusal};
+use crate::amqp::wire::{Frame, FrameKind, Method, Properties, Short, put_frame};
+
+/// The method that a content belongs to.
+const PUBLISH: (u16, u16) = (60, 40);
+/// Most messages that a transaction holds.
+const TRANSACTION_MESSAGES: usize = 10_000;
+
+impl Session {
+    /// Takes a part of a content.
+    pub fn content(&mut self, frame: Frame) {
+        let number = frame.channel;
+        let Some(channel) = self.channels.get_mut(&number).filter(|channel| !channel.closing) else {
+            // What was on its way when the channel closed.
+            return;
+        };
+        let Some(incoming) = &mut channel.incoming else {
+            let refusal = reply::unexpected_frame("expected method frame, got non method frame instead");
+            return self.refuse(number, (0, 0), &Refusal { scope: reply::Scope::Connection, ..refusal.of_nothing() });
+        };
+        match (frame.kind, incoming.wants_header()) {
+            (FrameKind::Header, true) => match Properties::get(frame.payload) {
+                Ok((size, properties)) => incoming.header(size, properties),
+                Err(_) => {
+                    return self.refuse(number, PUBLISH, &reply::frame_error("cannot decode the content header"));
+                }
+            },
+            (FrameKind::Body, false) => incoming.body(frame.payload, MAX_RECORD_BYTES as u64),
+            _ => {
+                let refusal = misplaced(incoming);
+                return self.refuse(number, PUBLISH, &refusal);
+            }
+        }
+        if !incoming.is_whole() {
+            return;
+        }
+        let size = incoming.size();
+        let Some((message, mandatory)) = channel.incoming.take().map(|incoming| incoming.finish()) else { return };
+        if size > MAX_RECORD_BYTES as u64 {
+            let text = format!("message size {size} is larger than configured max size {MAX_RECORD_BYTES}");
+            return self.refuse(number, PUBLISH, &reply::precondition_failed(text));
+        }
+        let published = match self.check(&message) {
+            Ok(()) => self.hold_or_send(number, message, mandatory),
+            Err(refusal) => Err(refusal),
+        };
+        if let Err(refusal) = published {
+            self.refuse(number, PUBLISH, &refusal);
+        }
+    }
+
+    fn check(&self, message: &Message) -> Result<(), Refusal> {
+        let properties = &message.properties;
+        if !message.exchange.is_empty() && !is_predeclared(&message.exchange) {
+            return Err(no_exchange(&message.exchange, &self.vhost));
+        }
+        if let Some(user) = &properties.user_id
+            && user.bytes() != self.user.as_bytes()
+        {
+            let text =
+                format!("user_id property set to '{}' but authenticated user was '{}'", user.text(), self.user);
+            return Err(reply::precondition_failed(text));
+        }
+        if let Some(expiration) = &properties.expiration {
+            let text = expiration.text();
+            if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(reply::precondition_failed(format!("invalid expiration '{text}': no_integer")));
+            }
+        }
+        match properties.delivery_mode {
+            None | Some(1 | 2) => Ok(()),
+            Some(mode) => Err(reply::precondition_failed(format!(
+                "invalid message: {{delivery_mode_unknown,{mode}}}"
+            ))),
+        }
+    }
+
+    fn hold_or_send(&mut self, number: u16, message: Message, mandatory: bool) -> Result<(), Refusal> {
+        if let Mode::Transaction(held) = &mut self.channel(number).mode {
+            if held.len() >= TRANSACTION_MESSAGES {
+                let text = format!("a transaction holds at most {TRANSACTION_MESSAGES} messages");
+                return Err(reply::precondition_failed(text));
+            }
+            held.push((message, mandatory));
+            return Ok(());
+        }
+        self.send(number, message, mandatory)
+    }
+
+    /// Sends a message to its streams.
+    pub(super) fn send(&mut self, number: u16, message: Message, mandatory: bool) -> Result<(), Refusal> {
+        let queues = self.route(&message)?;
+        let mut records = Vec::with_capacity(queues.len());
+        for (queue, name) in queues {
+            let headers = to_headers(&message, queue.bytes())?;
+            let record = Record { body: message.body.clone(), headers, producer_timestamp: None };
+            records.push((name, record));
+        }
+        if records.is_empty() && mandatory {
+            self.give_back_to_publisher(number, &message);
+        }
+        let channel = self.channel(number);
+        let (tag, turn) = (channel.published(records.len()), channel.turn);
+        for (name, record) in records {
+            self.on_their_way.0 += record.byte_len();
+            self.on_their_way.1 += 1;
+            self.lanes.entry((number, turn, name)).or_default().push(tag, record);
+        }
+        Ok(())
+    }
+
+    /// The queues that a message reaches, each once.
+    fn route(&self, message: &Message) -> Result<Vec<(Short, StreamName)>, Refusal> {
+        let mut keys = vec![message.routing_key.clone()];
+        for header in ["CC", "BCC"] {
+            match message.properties.headers.as_ref().and_then(|table| table.value(header)) {
+                None => {}
+                Some(Value::Array(more)) => keys.extend(more.iter().filter_map(|value| match value {
+                    Value::Text(text) => Short::of(bytes::Bytes::copy_from_slice(text.as_bytes())),
+                    _ => None,
+                })),
+                Some(other) => {
+                    let kind = crate::amqp::queue::arguments::type_name(other);
+                    let text = format!("{{unacceptable_type_in_header,\"{header}\",{kind}}}");
+                    return Err(reply::precondition_failed(text));
+                }
+            }
+        }
+        let mut queues: Vec<(Short, StreamName)> = Vec::new();
+        if !message.exchange.is_empty() {
+            return Ok(queues);
+        }
+        for key in keys {
+            let Some(name) = name::stream(self.vhost.bytes(), key.bytes()) else { continue };
+            let there = self.amqp.service.find(&Caller::anonymous(), Operation::Append, &name, None).is_ok();
+            if there && queues.iter().all(|(_, other)| *other != name) {
+                queues.push((key, name));
+            }
+        }
+        Ok(queues)
+    }
+
+    fn give_back_to_publisher(&mut self, number: u16, message: &Message) {
+        let method = Method::Return {
+            code: 312,
+            text: Short::from("NO_ROUTE"),
+            exchange: message.exchange.clone(),
+            routing_key: message.routing_key.clone(),
+        };
+        self.say(number, &method);
+        self.put_content(number, &message.properties, &message.body);
+    }
+
+    /// Writes properties and body, in frames of the size agreed on.
+    pub(super) fn put_content(&mut self, number: u16, properties: &Properties, body: &[u8]) {
+        let out = &mut self.out;
+        put_frame(out, FrameKind::Header, number, |out| properties.put(out, body.len() as u64));
+        for part in body.chunks(self.frame_max - 8) {
+            put_frame(out, FrameKind::Body, number, |out| out.extend_from_slice(part));
+        }
+    }
+}

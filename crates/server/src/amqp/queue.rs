@@ -1,0 +1,14 @@
+//! Stream queues.
+//!
+//! Owns what the arguments of queues and consumers mean. Pure.
+
+pub mod arguments;
+pub mod offset;
+pub mod span;
+
+use super::wire::Short;
+
+/// How errors name a queue.
+pub fn described(queue: &Short, vhost: &Short) -> String {
+    format!("queue '{}' in vhost '{}'", queue.text(), vhost.text())
+}
