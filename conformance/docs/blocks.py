@@ -206,7 +206,7 @@ class Page:
             return None
         node = subprocess.Popen(
             [self.kelda, "serve", "--ready-json", "--data-dir", self.folder / "node", "--listen", "127.0.0.1:0",
-             "--admin-listen", "127.0.0.1:0", "--log", "warn"],
+             "--amqp-listen", "off", "--admin-listen", "127.0.0.1:0", "--log", "warn"],
             stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, stderr=(self.folder / "node.log").open("w"),
             env=clean_environment(), cwd=self.folder,
         )  # fmt: skip

@@ -231,3 +231,6 @@ impl Channel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
-use futures::future::BoxFuture;
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use kelda_format::StreamName;
 use kelda_format::batch::Batch;
 use kelda_format::record::Record;

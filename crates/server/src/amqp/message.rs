@@ -162,3 +162,6 @@ fn to_short(value: &Value) -> Option<Short> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

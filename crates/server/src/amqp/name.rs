@@ -16,7 +16,8 @@ pub fn stream(vhost: &[u8], queue: &[u8]) -> Option<StreamName> {
         put_segment(&mut name, vhost);
         name.push('/');
     }
-    let between = |at: usize| at > 0 && queue[at - 1] != b'/' && queue.get(at + 1).is_some_and(|b| *b != b'/');
+    let between =
+        |at: usize| at > 0 && queue[at - 1] != b'/' && queue.get(at + 1).is_some_and(|b| *b != b'/');
     let mut start = 0;
     for at in (0..queue.len()).filter(|at| queue[*at] == b'/' && between(*at)) {
         put_segment(&mut name, &queue[start..at]);

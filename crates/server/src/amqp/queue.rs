@@ -12,3 +12,6 @@ use super::wire::Short;
 pub fn described(queue: &Short, vhost: &Short) -> String {
     format!("queue '{}' in vhost '{}'", queue.text(), vhost.text())
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,3 +14,6 @@ pub use frame::{Frame, FrameFault, FrameKind, put_frame, take_frame};
 pub use method::Method;
 pub use properties::Properties;
 pub use table::Table;
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,8 @@ async fn the_ready_line_has_the_real_addresses() {
     let json: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(json["listen"], node.address().to_string());
     assert_ne!(node.address().port(), 0);
-    assert_eq!((&json["ready"], &json["amqp_listen"]), (&true.into(), &"off".into()));
+    assert_eq!(json["ready"], true);
+    assert!(json["amqp_listen"].as_str().unwrap().starts_with("127.0.0.1:"));
     assert!(json["admin_listen"].as_str().unwrap().starts_with("127.0.0.1:"));
     assert_eq!(json["cluster"].as_str().unwrap().len(), 32);
     let node = TestNode::with(Options::flags(&["--admin-listen=off"])).await;

@@ -36,7 +36,7 @@ async fn one_process_at_a_time() {
 #[tokio::test]
 async fn listeners_that_others_can_reach_need_a_word() {
     let dir = TempDir::new().unwrap();
-    for flag in ["--listen=0.0.0.0:0", "--admin-listen=[::]:0"] {
+    for flag in ["--listen=0.0.0.0:0", "--amqp-listen=0.0.0.0:0", "--admin-listen=[::]:0"] {
         let error = match start_in(dir.path(), &Options::flags(&[flag])).await {
             Ok(_) => panic!("{flag} started"),
             Err(error) => error,

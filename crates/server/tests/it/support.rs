@@ -85,7 +85,8 @@ impl Reply {
 }
 
 pub fn settings(dir: &std::path::Path, flags: &[String]) -> NodeSettings {
-    let mut all = vec!["--listen=127.0.0.1:0".to_owned(), "--admin-listen=127.0.0.1:0".to_owned()];
+    let listeners = ["--listen=127.0.0.1:0", "--amqp-listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"];
+    let mut all: Vec<String> = listeners.map(str::to_owned).into();
     all.push(format!("--data-dir={}", dir.display()));
     all.extend_from_slice(flags);
     let command = config::command(clap::Command::new("serve").no_binary_name(true).args_override_self(true));

@@ -8,7 +8,8 @@ use crate::node::{Node, kelda, stderr};
 
 /// What a start on a directory says when it is refused.
 fn refusal(data: &Path) -> String {
-    let args = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--data-dir"];
+    let args =
+        ["serve", "--listen", "127.0.0.1:0", "--amqp-listen", "off", "--admin-listen", "off", "--data-dir"];
     let output = kelda(&args).arg(data).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     stderr(&output)

@@ -54,7 +54,18 @@ fn no_node_starts_on_a_place_of_backups() {
     place.back_up(&data, "backups");
     let before = files(&place.path("backups"));
     let (fresh, url) = (place.path("fresh"), place.url("backups"));
-    let args = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--store", &url, "--data-dir"];
+    let args = [
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--amqp-listen",
+        "off",
+        "--admin-listen",
+        "off",
+        "--store",
+        &url,
+        "--data-dir",
+    ];
     let output = crate::node::kelda(&args).arg(&fresh).output().unwrap();
     let said = crate::node::stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");

@@ -116,7 +116,10 @@ enum End {
     Late,
 }
 
-async fn open<S: AsyncRead + AsyncWrite + Unpin>(line: &mut Line<'_, S>, peer: IpAddr) -> Result<Opened, End> {
+async fn open<S: AsyncRead + AsyncWrite + Unpin>(
+    line: &mut Line<'_, S>,
+    peer: IpAddr,
+) -> Result<Opened, End> {
     while line.input.len() < HEADER.len() {
         line.more().await.ok_or(End::Now)?;
     }

@@ -14,10 +14,10 @@ use kelda_service::{
 };
 
 use crate::amqp::listener::Amqp;
+use crate::amqp::name;
 use crate::amqp::queue::{self, arguments, offset};
 use crate::amqp::reply::{self, Refusal};
 use crate::amqp::wire::{Method, Short, Table};
-use crate::amqp::name;
 
 /// What a request is carried out with.
 pub struct Request {
@@ -99,9 +99,7 @@ impl Request {
                 let info = self.head(&queue)?;
                 Ok(declared(queue, &info, nowait))
             }
-            Method::QueueDeclare {
-                queue, durable, exclusive, auto_delete, nowait, arguments, ..
-            } => {
+            Method::QueueDeclare { queue, durable, exclusive, auto_delete, nowait, arguments, .. } => {
                 let wanted = Declaration { queue, durable, exclusive, auto_delete, arguments };
                 let info = self.declare(&wanted).await?;
                 Ok(declared(wanted.queue, &info, nowait))
@@ -115,7 +113,9 @@ impl Request {
             Method::Consume { queue, tag, no_ack, nowait, arguments, .. } => {
                 self.consume(queue, tag, no_ack, nowait, &arguments).await.map(Step::Consume)
             }
-            Method::QueueBind { exchange, .. } | Method::QueueUnbind { exchange, .. } if exchange.is_empty() => {
+            Method::QueueBind { exchange, .. } | Method::QueueUnbind { exchange, .. }
+                if exchange.is_empty() =>
+            {
                 Err(reply::access_refused("operation not permitted on the default exchange"))
             }
             Method::ExchangeDeclare { passive: true, exchange, nowait, .. } => {
@@ -158,9 +158,9 @@ impl Request {
     }
 
     fn not_of_streams(&self, what: &str, queue: &Short) -> Refusal {
-        let found = self.name(queue).map(|name| {
-            self.amqp.service.find(&Caller::anonymous(), Operation::Head, &name, None)
-        });
+        let found = self
+            .name(queue)
+            .map(|name| self.amqp.service.find(&Caller::anonymous(), Operation::Head, &name, None));
         match found {
             Ok(Ok(_)) => {
                 let queue = self.described(queue);
@@ -220,7 +220,9 @@ impl Request {
     async fn delete(&self, queue: &Short) -> Result<(), Refusal> {
         let Ok(name) = self.name(queue) else { return Ok(()) };
         match self.amqp.service.delete(&Caller::front_end(), &name, None).await {
-            Ok(_) | Err(DeleteError::Lookup(LookupError::NotFound { .. } | LookupError::Gone { .. })) => Ok(()),
+            Ok(_) | Err(DeleteError::Lookup(LookupError::NotFound { .. } | LookupError::Gone { .. })) => {
+                Ok(())
+            }
             Err(error) => Err(reply::of_fault(&error)),
         }
     }
@@ -251,12 +253,14 @@ impl Request {
             // An exact offset may lie ahead; below the first record held, that one is meant.
             StartAt::Offset(offset) => offset.max(info.start),
             start => {
-                let resolved = self.amqp.service.resolve(&Caller::anonymous(), &name, start, Some(stream)).await;
-                resolved.map_err(|error| match error.problem() {
-                    Problem::NotFound | Problem::Gone => self.no_queue(&queue),
-                    _ => reply::of_fault(&error),
-                })?
-                .offset
+                let resolved =
+                    self.amqp.service.resolve(&Caller::anonymous(), &name, start, Some(stream)).await;
+                resolved
+                    .map_err(|error| match error.problem() {
+                        Problem::NotFound | Problem::Gone => self.no_queue(&queue),
+                        _ => reply::of_fault(&error),
+                    })?
+                    .offset
             }
         };
         Ok(Begin { tag, queue, name, stream, next, prefetch: self.prefetch, nowait })

@@ -32,13 +32,21 @@ impl Session {
         };
         let Some(incoming) = &mut channel.incoming else {
             let refusal = reply::unexpected_frame("expected method frame, got non method frame instead");
-            return self.refuse(number, (0, 0), &Refusal { scope: reply::Scope::Connection, ..refusal.of_nothing() });
+            return self.refuse(
+                number,
+                (0, 0),
+                &Refusal { scope: reply::Scope::Connection, ..refusal.of_nothing() },
+            );
         };
         match (frame.kind, incoming.wants_header()) {
             (FrameKind::Header, true) => match Properties::get(frame.payload) {
                 Ok((size, properties)) => incoming.header(size, properties),
                 Err(_) => {
-                    return self.refuse(number, PUBLISH, &reply::frame_error("cannot decode the content header"));
+                    return self.refuse(
+                        number,
+                        PUBLISH,
+                        &reply::frame_error("cannot decode the content header"),
+                    );
                 }
             },
             (FrameKind::Body, false) => incoming.body(frame.payload, MAX_RECORD_BYTES as u64),
@@ -51,7 +59,9 @@ impl Session {
             return;
         }
         let size = incoming.size();
-        let Some((message, mandatory)) = channel.incoming.take().map(|incoming| incoming.finish()) else { return };
+        let Some((message, mandatory)) = channel.incoming.take().map(|incoming| incoming.finish()) else {
+            return;
+        };
         if size > MAX_RECORD_BYTES as u64 {
             let text = format!("message size {size} is larger than configured max size {MAX_RECORD_BYTES}");
             return self.refuse(number, PUBLISH, &reply::precondition_failed(text));
@@ -73,8 +83,11 @@ impl Session {
         if let Some(user) = &properties.user_id
             && user.bytes() != self.user.as_bytes()
         {
-            let text =
-                format!("user_id property set to '{}' but authenticated user was '{}'", user.text(), self.user);
+            let text = format!(
+                "user_id property set to '{}' but authenticated user was '{}'",
+                user.text(),
+                self.user
+            );
             return Err(reply::precondition_failed(text));
         }
         if let Some(expiration) = &properties.expiration {
@@ -85,9 +98,9 @@ impl Session {
         }
         match properties.delivery_mode {
             None | Some(1 | 2) => Ok(()),
-            Some(mode) => Err(reply::precondition_failed(format!(
-                "invalid message: {{delivery_mode_unknown,{mode}}}"
-            ))),
+            Some(mode) => {
+                Err(reply::precondition_failed(format!("invalid message: {{delivery_mode_unknown,{mode}}}")))
+            }
         }
     }
 

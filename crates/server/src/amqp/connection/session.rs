@@ -184,7 +184,10 @@ impl Session {
             }
             FrameFault::End(kind, payload, end) => {
                 let octets: Vec<String> = payload.iter().take(64).map(u8::to_string).collect();
-                format!("type {kind}, all octets = <<{}>>: {{invalid_frame_end_marker,{end}}}", octets.join(","))
+                format!(
+                    "type {kind}, all octets = <<{}>>: {{invalid_frame_end_marker,{end}}}",
+                    octets.join(",")
+                )
             }
         };
         if self.ending == Ending::Told {

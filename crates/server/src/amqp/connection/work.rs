@@ -111,7 +111,8 @@ impl Session {
                 }
             }
             Done::News(key, turn, Some(news)) => {
-                let Some(consumer) = self.consumers.get_mut(&key).filter(|consumer| consumer.turn == turn) else {
+                let Some(consumer) = self.consumers.get_mut(&key).filter(|consumer| consumer.turn == turn)
+                else {
                     return;
                 };
                 consumer.busy = None;

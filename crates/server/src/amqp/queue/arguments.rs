@@ -61,10 +61,14 @@ pub fn check(arguments: &Table, queue: &str) -> Result<Declared, Refusal> {
     match arguments.value(TYPE) {
         Some(Value::Text(kind)) if kind == "stream" => {}
         None => {
-            let stray = [MAX_AGE, SEGMENT_BYTES, CLUSTER_SIZE].into_iter().find(|name| arguments.value(name).is_some());
+            let stray = [MAX_AGE, SEGMENT_BYTES, CLUSTER_SIZE]
+                .into_iter()
+                .find(|name| arguments.value(name).is_some());
             return Err(match stray {
                 Some(name) => of_type(name, queue, "rabbit_classic_queue"),
-                None => reply::not_implemented(format!("{queue}: only queues of x-queue-type stream are served yet")),
+                None => reply::not_implemented(format!(
+                    "{queue}: only queues of x-queue-type stream are served yet"
+                )),
             });
         }
         Some(Value::Text(kind)) if kind == "classic" || kind == "quorum" => {
@@ -108,7 +112,8 @@ pub fn check(arguments: &Table, queue: &str) -> Result<Declared, Refusal> {
         Some(Value::Text(_)) => return Err(invalid(LOCATOR, "invalid_queue_locator_arg")),
         Some(other) => return Err(invalid(LOCATOR, &unacceptable(other))),
     }
-    let kept = KEPT.into_iter().filter_map(|name| Some((name.to_owned(), text(arguments.value(name)?)))).collect();
+    let kept =
+        KEPT.into_iter().filter_map(|name| Some((name.to_owned(), text(arguments.value(name)?)))).collect();
     Ok(Declared { kept, retention })
 }
 
@@ -120,7 +125,9 @@ pub fn compare(arguments: &Table, existing: &StreamInfo, queue: &str) -> Result<
         let wants = arguments.value(name);
         let same = match (has, wants) {
             (None, None) => true,
-            (Some(has), Some(wants)) => TEXTS.contains(&name) == integer(wants).is_none() && text(wants) == has,
+            (Some(has), Some(wants)) => {
+                TEXTS.contains(&name) == integer(wants).is_none() && text(wants) == has
+            }
             _ => false,
         };
         if same {
@@ -129,7 +136,9 @@ pub fn compare(arguments: &Table, existing: &StreamInfo, queue: &str) -> Result<
         let of_type = if TEXTS.contains(&name) { "longstr" } else { "long" };
         let words = match (has, wants) {
             (Some(has), Some(wants)) => format!("received '{}' but current is '{has}'", text(wants)),
-            (Some(has), None) => format!("received none but current is the value '{has}' of type '{of_type}'"),
+            (Some(has), None) => {
+                format!("received none but current is the value '{has}' of type '{of_type}'")
+            }
             (None, wants) => {
                 let wants = wants.map(text).unwrap_or_default();
                 format!("received the value '{wants}' of type '{of_type}' but current is none")

@@ -1,0 +1,5 @@
+//! Exchanges.
+//!
+//! Owns which messages a binding is for. Pure.
+
+pub mod matching;
