@@ -169,7 +169,8 @@ mod tests {
         assert!(encoded.starts_with(&source_prefix(b"/", b"x")));
         assert_eq!(encoded[..8], *b"\x01/\x01x\x00\x00\x01q");
         assert_eq!(BindingKey::decode(&encoded).unwrap(), key);
-        let row = BindingRow { version: ROW_VERSION, source: 0, destination: Destination::Queue(StreamId(7)) };
+        let row =
+            BindingRow { version: ROW_VERSION, source: 0, destination: Destination::Queue(StreamId(7)) };
         let mut out = Vec::new();
         row.put(&mut out);
         assert_eq!(out, [1, 0, 1, 7]);

@@ -3,6 +3,7 @@
 //! Owns encodings and the plain data they carry. Guarantees that what decodes was checksummed and is within
 //! the limits. Never does I/O, never reads a clock, has no `async fn`.
 
+pub mod amqp;
 pub mod backup;
 pub mod batch;
 pub mod block;

@@ -293,6 +293,14 @@ impl State {
         self.keys.get(&(space, bytes::Bytes::copy_from_slice(key))).map(|row| &**row)
     }
 
+    /// The keys of a space that begin with `prefix`, in byte order.
+    pub fn keys_with(&self, space: KeySpace, prefix: bytes::Bytes) -> impl Iterator<Item = &KeyRow> {
+        self.keys
+            .range((space, prefix.clone())..)
+            .take_while(move |((of, key), _)| *of == space && key.starts_with(&prefix))
+            .map(|(_, row)| &**row)
+    }
+
     /// The keys of a space, in byte order.
     pub fn keys(&self, space: KeySpace) -> impl Iterator<Item = &KeyRow> {
         self.keys

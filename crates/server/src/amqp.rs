@@ -7,7 +7,6 @@
 mod channel;
 mod connection;
 mod consumer;
-#[allow(dead_code, reason = "what bindings will be matched with")]
 mod exchange;
 mod lane;
 mod listener;

@@ -1,5 +1,7 @@
 //! Exchanges.
 //!
-//! Owns which messages a binding is for. Pure.
+//! Owns exchanges and bindings: how they are made, and which queues a message reaches through them.
 
+pub mod change;
 pub mod matching;
+pub mod route;

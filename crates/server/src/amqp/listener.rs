@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kelda_env::Env;
+use kelda_meta::Meta;
 use kelda_service::Service;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -25,6 +26,8 @@ pub struct Amqp {
     pub env: Env,
     /// Named streams.
     pub service: Service,
+    /// Exchanges and bindings.
+    pub meta: Arc<dyn Meta>,
     /// Connections at once.
     pub max_connections: usize,
     /// Cancelled when connections are to be closed.

@@ -206,6 +206,7 @@ impl Prepared {
             let amqp = Amqp {
                 env: self.env.clone(),
                 service: service.clone(),
+                meta: Arc::clone(&meta),
                 max_connections: usize::try_from(self.settings.max_connections).unwrap_or(usize::MAX),
                 stopping: self.stopping.clone(),
                 killing: self.killing.clone(),

@@ -13,6 +13,8 @@ use kelda_service::{
     StartAt, StreamConfig, StreamInfo,
 };
 
+use crate::amqp::exchange::change::{self, Binding, Wanted};
+use crate::amqp::exchange::route;
 use crate::amqp::listener::Amqp;
 use crate::amqp::name;
 use crate::amqp::queue::{self, arguments, offset};
@@ -113,28 +115,62 @@ impl Request {
             Method::Consume { queue, tag, no_ack, nowait, arguments, .. } => {
                 self.consume(queue, tag, no_ack, nowait, &arguments).await.map(Step::Consume)
             }
-            Method::QueueBind { exchange, .. } | Method::QueueUnbind { exchange, .. }
-                if exchange.is_empty() =>
-            {
-                Err(reply::access_refused("operation not permitted on the default exchange"))
-            }
-            Method::ExchangeDeclare { passive: true, exchange, nowait, .. } => {
-                if is_predeclared(&exchange) {
-                    Ok(Step::Say((!nowait).then_some(Method::ExchangeDeclareOk {})))
-                } else {
-                    Err(no_exchange(&exchange, &self.vhost))
-                }
-            }
-            Method::ExchangeDeclare { .. }
-            | Method::ExchangeDelete { .. }
-            | Method::ExchangeBind { .. }
-            | Method::ExchangeUnbind { .. }
-            | Method::QueueBind { .. }
-            | Method::QueueUnbind { .. } => {
-                Err(reply::not_implemented("exchanges other than the default one are not served yet"))
-            }
-            _ => Err(reply::command_invalid("unimplemented method")),
+            other => self.exchange(other).await,
         }
+    }
+
+    /// Methods about exchanges and bindings.
+    async fn exchange(&self, method: Method) -> Result<Step, Refusal> {
+        let (meta, vhost) = (&*self.amqp.meta, &self.vhost);
+        let (answer, nowait) = match method {
+            Method::ExchangeDeclare { passive: true, exchange, nowait, .. } => {
+                let found = route::find(&meta.view(), vhost.bytes(), exchange.bytes());
+                found.ok_or_else(|| no_exchange(&exchange, vhost))?;
+                (Method::ExchangeDeclareOk {}, nowait)
+            }
+            Method::ExchangeDeclare {
+                exchange: name,
+                kind,
+                durable,
+                auto_delete,
+                internal,
+                nowait,
+                arguments,
+                ..
+            } => {
+                let wanted = Wanted { name, kind, durable, auto_delete, internal, arguments };
+                change::declare(meta, vhost, &wanted).await?;
+                (Method::ExchangeDeclareOk {}, nowait)
+            }
+            Method::ExchangeDelete { exchange, if_unused, nowait, .. } => {
+                change::delete(meta, vhost, &exchange, if_unused).await?;
+                (Method::ExchangeDeleteOk {}, nowait)
+            }
+            Method::ExchangeBind { destination, source, routing_key, nowait, arguments, .. } => {
+                let binding = Binding { source, destination, to_exchange: true, routing_key, arguments };
+                change::bind(meta, vhost, &binding).await?;
+                (Method::ExchangeBindOk {}, nowait)
+            }
+            Method::ExchangeUnbind { destination, source, routing_key, nowait, arguments, .. } => {
+                let binding = Binding { source, destination, to_exchange: true, routing_key, arguments };
+                change::unbind(meta, vhost, &binding).await?;
+                (Method::ExchangeUnbindOk {}, nowait)
+            }
+            Method::QueueBind { queue, exchange, routing_key, nowait, arguments, .. } => {
+                let (source, destination) = (exchange, queue);
+                let binding = Binding { source, destination, to_exchange: false, routing_key, arguments };
+                change::bind(meta, vhost, &binding).await?;
+                (Method::QueueBindOk {}, nowait)
+            }
+            Method::QueueUnbind { queue, exchange, routing_key, arguments, .. } => {
+                let (source, destination) = (exchange, queue);
+                let binding = Binding { source, destination, to_exchange: false, routing_key, arguments };
+                change::unbind(meta, vhost, &binding).await?;
+                (Method::QueueUnbindOk {}, false)
+            }
+            _ => return Err(reply::command_invalid("unimplemented method")),
+        };
+        Ok(Step::Say((!nowait).then_some(answer)))
     }
 
     fn described(&self, queue: &Short) -> String {
@@ -291,12 +327,6 @@ fn declared(queue: Short, info: &StreamInfo, nowait: bool) -> Step {
     let messages = u32::try_from(info.next.0 - info.start.0).unwrap_or(u32::MAX);
     let answer = Method::QueueDeclareOk { queue: queue.clone(), messages, consumers: 0 };
     Step::Declared(queue, (!nowait).then_some(answer))
-}
-
-/// The exchanges that are there from the beginning, beside the default one.
-pub fn is_predeclared(exchange: &Short) -> bool {
-    const NAMES: [&[u8]; 5] = [b"amq.direct", b"amq.fanout", b"amq.topic", b"amq.headers", b"amq.match"];
-    NAMES.contains(&exchange.bytes().as_ref())
 }
 
 /// There is no such exchange.

@@ -9,13 +9,14 @@ use kelda_format::{StreamName, Value};
 use kelda_service::{Caller, Operation};
 
 use super::methods::misplaced;
-use super::operation::{is_predeclared, no_exchange};
+use super::operation::no_exchange;
 use super::session::Session;
 use crate::amqp::channel::Mode;
+use crate::amqp::exchange::route;
 use crate::amqp::message::{Message, to_headers};
 use crate::amqp::name;
 use crate::amqp::reply::{self, Refusal};
-use crate::amqp::wire::{Frame, FrameKind, Method, Properties, Short, put_frame};
+use crate::amqp::wire::{Frame, FrameKind, Method, Properties, Short, Table, put_frame};
 
 /// The method that a content belongs to.
 const PUBLISH: (u16, u16) = (60, 40);
@@ -77,8 +78,18 @@ impl Session {
 
     fn check(&self, message: &Message) -> Result<(), Refusal> {
         let properties = &message.properties;
-        if !message.exchange.is_empty() && !is_predeclared(&message.exchange) {
-            return Err(no_exchange(&message.exchange, &self.vhost));
+        if !message.exchange.is_empty() {
+            let view = self.amqp.meta.view();
+            let (vhost, exchange) = (&self.vhost, &message.exchange);
+            let found = route::find(&view, vhost.bytes(), exchange.bytes());
+            if found.ok_or_else(|| no_exchange(exchange, vhost))?.row.internal {
+                let text = format!(
+                    "cannot publish to internal exchange '{}' in vhost '{}'",
+                    exchange.text(),
+                    vhost.text()
+                );
+                return Err(reply::access_refused(text));
+            }
         }
         if let Some(user) = &properties.user_id
             && user.bytes() != self.user.as_bytes()
@@ -157,7 +168,10 @@ impl Session {
         }
         let mut queues: Vec<(Short, StreamName)> = Vec::new();
         if !message.exchange.is_empty() {
-            return Ok(queues);
+            let none = Table::default();
+            let headers = message.properties.headers.as_ref().unwrap_or(&none);
+            let view = self.amqp.meta.view();
+            return Ok(route::route(&view, self.vhost.bytes(), &message.exchange, &keys, headers));
         }
         for key in keys {
             let Some(name) = name::stream(self.vhost.bytes(), key.bytes()) else { continue };

@@ -238,8 +238,8 @@ fn resolve(meta: &dyn Meta, vhost: &Short, binding: &Binding) -> Result<(Binding
         let queue = crate::amqp::queue::described(&binding.destination, vhost);
         Destination::Queue(entry.ok_or_else(|| reply::not_found(format!("no {queue}")))?)
     };
-    let source = find(&view, vhost.bytes(), binding.source.bytes())
-        .ok_or_else(|| unknown(&binding.source, vhost))?;
+    let source =
+        find(&view, vhost.bytes(), binding.source.bytes()).ok_or_else(|| unknown(&binding.source, vhost))?;
     if source.row.kind == ExchangeKind::Headers {
         matching::how(&binding.arguments)?;
     }

@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use kelda_format::amqp::{BindingKey, BindingRow, Destination, ExchangeKind, ExchangeRow, exchange_key, source_prefix};
+use kelda_format::amqp::{
+    BindingKey, BindingRow, Destination, ExchangeKind, ExchangeRow, exchange_key, source_prefix,
+};
 use kelda_format::rows::KeySpace;
 use kelda_format::wire::{Reader, Wire};
 use kelda_format::{Headers, StreamName, Value};
@@ -94,7 +96,9 @@ pub fn route(
                 continue;
             }
             match row.destination {
-                Destination::Exchange(id) if find(view, vhost, &key.destination).is_some_and(|to| to.id == id) => {
+                Destination::Exchange(id)
+                    if find(view, vhost, &key.destination).is_some_and(|to| to.id == id) =>
+                {
                     matched = true;
                     open.push(key.destination);
                 }
