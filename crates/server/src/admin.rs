@@ -22,6 +22,7 @@ use kelda_service::{Health, MaintenanceReport, Problem, Service};
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 
+use crate::amqp::Counts;
 use crate::http::refusal::Refusal;
 use crate::metrics;
 use crate::node::{Phase, PhaseCell};
@@ -38,6 +39,7 @@ pub struct Admin {
     /// Held by the backup that is being taken.
     backing_up: Arc<tokio::sync::Mutex<()>>,
     counts: OnceLock<Arc<StoreCounts>>,
+    amqp: Arc<Counts>,
 }
 
 impl Admin {
@@ -47,7 +49,7 @@ impl Admin {
         let started = env.clock.monotonic();
         let (parts, backups, backing_up) = (Mutex::new(None), Mutex::new(None), Arc::default());
         let counts = OnceLock::new();
-        Arc::new(Admin { env, started, phase, parts, backups, backing_up, counts })
+        Arc::new(Admin { env, started, phase, parts, backups, backing_up, counts, amqp: Arc::default() })
     }
 
     /// Backups can be taken from here on.
@@ -61,6 +63,11 @@ impl Admin {
         let _ = self.counts.set(counts);
     }
 
+    /// Where AMQP is counted.
+    pub fn amqp(&self) -> Arc<Counts> {
+        Arc::clone(&self.amqp)
+    }
+
     /// Everything that is counted and measured, as the text of `/metrics`.
     fn metrics(&self) -> String {
         let parts = self.parts.lock().clone();
@@ -71,6 +78,7 @@ impl Admin {
             streams: parts.as_ref().map(|(metalog, _)| metalog.view().stream_count()),
             applied: parts.as_ref().map(|(metalog, _)| metalog.health().applied),
             gauges: parts.map(|(_, service)| service.gauges()),
+            amqp: self.amqp(),
         })
     }
 

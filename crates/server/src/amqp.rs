@@ -7,6 +7,7 @@
 mod channel;
 mod connection;
 mod consumer;
+mod counts;
 mod exchange;
 mod lane;
 mod listener;
@@ -17,4 +18,5 @@ mod queue;
 mod reply;
 mod wire;
 
+pub use counts::{Count, Counts};
 pub use listener::{Amqp, run};

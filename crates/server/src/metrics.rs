@@ -4,6 +4,7 @@
 //! first moment, at zero, so that a rate can be told of it. Never measures anything itself.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kelda_env::StoreOp;
@@ -17,6 +18,8 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use crate::amqp::{Count, Counts};
+
 /// What the text is.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -29,6 +32,7 @@ pub(crate) struct Seen {
     pub(crate) streams: Option<usize>,
     pub(crate) applied: Option<u64>,
     pub(crate) gauges: Option<Gauges>,
+    pub(crate) amqp: Arc<Counts>,
 }
 
 /// The text of `/metrics`.
@@ -60,12 +64,17 @@ impl Collector for Seen {
         for (name, help, count) in [
             ("kelda_store_read_bytes", "Bytes that the object store answered", self.store.bytes_read),
             ("kelda_store_written_bytes", "Bytes that the object store took", self.store.bytes_written),
+            ("kelda_amqp_published", "Messages that came over AMQP", self.amqp.published.get()),
+            ("kelda_amqp_confirmed", "Messages that were confirmed over AMQP", self.amqp.confirmed.get()),
+            ("kelda_amqp_delivered", "Messages that were delivered over AMQP", self.amqp.delivered.get()),
+            ("kelda_amqp_acknowledged", "Deliveries acknowledged over AMQP", self.amqp.acknowledged.get()),
         ] {
             let metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             ConstCounter::new(count).encode(metric)?;
         }
         let gauges = self.gauges;
         let size = |pick: fn(&Gauges) -> usize| gauges.as_ref().map(|gauges| whole(pick(gauges) as u64));
+        let open = |count: &Count| Some(whole(count.get()));
         for (name, help, value) in [
             ("kelda_ready", "Whether the node does what it is there for", Some(i64::from(self.ready))),
             ("kelda_uptime_seconds", "Seconds since the process began", Some(whole(self.uptime.as_secs()))),
@@ -77,6 +86,9 @@ impl Collector for Seen {
             ),
             ("kelda_expiring_streams", "Streams that have an expiry", size(|gauges| gauges.deadlines)),
             ("kelda_unfinished_creations", "Creations to be cleared up", size(|gauges| gauges.leftovers)),
+            ("kelda_amqp_connections", "Connections over AMQP", open(&self.amqp.connections)),
+            ("kelda_amqp_channels", "Channels over AMQP", open(&self.amqp.channels)),
+            ("kelda_amqp_consumers", "Consumers over AMQP", open(&self.amqp.consumers)),
         ] {
             let Some(value) = value else { continue };
             let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;

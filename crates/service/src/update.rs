@@ -1,8 +1,8 @@
 //! Update: changes the retention in force and applies it at once. The declared arguments, which redeclaring compares, stay as they
-//! are.
+//! are; a stream that was made without any is given some once.
 
 use kelda_format::command::PutEntry;
-use kelda_format::rows::Retention;
+use kelda_format::rows::{EntryRow, Retention};
 use kelda_format::{StreamId, StreamName};
 use kelda_meta::ProposeError;
 
@@ -113,29 +113,63 @@ impl Service {
         patch: RetentionPatch,
         if_stream: Option<StreamId>,
     ) -> Result<StreamInfo, UpdateError> {
+        self.change(caller, name, if_stream, |entry| {
+            let retention = patch.apply(entry.retention);
+            check_retention(&retention)?;
+            let changed = retention != entry.retention;
+            Ok(changed.then_some(Change { retention: Some(retention), arguments: None }))
+        })
+        .await
+    }
+
+    /// Gives a stream that has no declared arguments those that `spell` makes of its retention in force, and returns what the
+    /// stream is then. One that has some keeps them. From then on a change of retention leaves its arguments as they are.
+    ///
+    /// # Errors
+    /// [`UpdateError`].
+    pub async fn pin_arguments(
+        &self,
+        caller: &Caller,
+        name: &StreamName,
+        stream: StreamId,
+        spell: impl Fn(&Retention) -> Vec<(String, String)> + Send + Sync,
+    ) -> Result<StreamInfo, UpdateError> {
+        self.change(caller, name, Some(stream), |entry| {
+            let free = entry.arguments.is_empty();
+            Ok(free.then(|| Change { retention: None, arguments: Some(spell(&entry.retention)) }))
+        })
+        .await
+    }
+
+    /// Changes an entry as `plan` says, which is asked again when another change came between.
+    async fn change(
+        &self,
+        caller: &Caller,
+        name: &StreamName,
+        if_stream: Option<StreamId>,
+        plan: impl Fn(&EntryRow) -> Result<Option<Change>, UpdateError> + Send,
+    ) -> Result<StreamInfo, UpdateError> {
         let inner = &self.inner;
         for _ in 0..UPDATE_ATTEMPTS {
             let command = {
                 let view = inner.meta.view();
                 let entry = inner.find(&view, (caller, Operation::Update), name, if_stream)?;
-                let retention = patch.apply(entry.retention);
-                check_retention(&retention)?;
-                (retention != entry.retention).then(|| PutEntry {
+                plan(entry)?.map(|Change { retention, arguments }| PutEntry {
                     name: name.clone(),
                     stream: entry.stream,
                     expected_version: entry.version,
                     state: None,
                     expiry: None,
-                    retention: Some(retention),
-                    arguments: None,
+                    retention,
+                    arguments,
                     at: inner.now(),
                 })
             };
             let Some(command) = command else { return Ok(self.head(caller, name, if_stream)?) };
-            let stream = command.stream;
+            let (stream, limits) = (command.stream, command.retention.is_some());
             match inner.meta.propose(command.into()).await {
                 Ok(_) => {
-                    if let Err(error) = inner.engine.retain(stream).await {
+                    if limits && let Err(error) = inner.engine.retain(stream).await {
                         tracing::debug!(%stream, %error, "changed limits were not applied at once");
                     }
                     return Ok(self.head(caller, name, if_stream)?);
@@ -151,4 +185,10 @@ impl Service {
         let reason = format!("updating {name} was overtaken {UPDATE_ATTEMPTS} times");
         Err(NodeFault::Unavailable { reason }.into())
     }
+}
+
+/// What of an entry changes; what is `None` stays.
+struct Change {
+    retention: Option<Retention>,
+    arguments: Option<Vec<(String, String)>>,
 }

@@ -4,9 +4,12 @@
 //! acknowledged. Guarantees that each confirm is given once. Pure.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
+use super::consumer::Origin;
 use super::message::Message;
 use super::reply::{self, Refusal};
 use super::wire::{Properties, Short};
@@ -17,12 +20,10 @@ pub type Unacked = BTreeMap<u64, Delivered>;
 /// A delivery that is not acknowledged.
 #[derive(Clone, Debug)]
 pub struct Delivered {
-    /// The tag of its consumer.
-    pub consumer: Short,
-    /// Which of the consumers that had this tag, one after the other.
-    pub turn: u64,
-    /// The name of its queue.
-    pub queue: Short,
+    /// Where it came from.
+    pub origin: Arc<Origin>,
+    /// When, by the monotonic clock.
+    pub at: Duration,
 }
 
 /// A message whose frames are coming in.
@@ -198,6 +199,17 @@ impl Channel {
             self.unconfirmed.remove(&tag);
             self.settled.push((tag, stored));
         }
+    }
+
+    /// Whether the oldest delivery that is not acknowledged is as old as this.
+    pub fn is_overdue(&self, now: Duration, limit: Duration) -> bool {
+        let oldest = self.unacked.first_key_value();
+        oldest.is_some_and(|(_, delivered)| now.saturating_sub(delivered.at) >= limit)
+    }
+
+    /// Messages that were stored since the last confirms.
+    pub fn stored_since(&self) -> u64 {
+        self.settled.iter().filter(|(_, stored)| *stored).count() as u64
     }
 
     /// The confirms of what was settled since, in ascending order; one for many where that says the same.

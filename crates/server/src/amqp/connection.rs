@@ -4,6 +4,7 @@
 //! it never reads on while what was read before cannot be taken, and that messages which came whole are appended before the
 //! end, whichever way it ends. Never knows what a method means.
 
+mod deliver;
 mod handshake;
 mod methods;
 mod operation;
@@ -22,12 +23,14 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::listener::Amqp;
 use super::reply;
 use super::wire::take_frame;
-use session::Session;
+use session::{OUT_BYTES, Session};
 
-/// Bytes that are read at once.
+/// Bytes that are read at once from a peer that sends much.
 const READ_BYTES: usize = 64 << 10;
-/// Bytes that wait for the socket before nothing more is made for it.
-const OUT_BYTES: usize = 512 << 10;
+/// Bytes that are read at once from one that sends little: what an idle connection holds.
+const LEAST_READ_BYTES: usize = 2 << 10;
+/// How often at least it is looked at what waits for too long.
+const TICK: Duration = Duration::from_secs(30);
 /// How long what was received is given to be stored when the peer is gone.
 const DRAIN: Duration = Duration::from_secs(10);
 /// How long a peer is given to agree to the end.
@@ -35,7 +38,7 @@ const FAREWELL: Duration = Duration::from_secs(3);
 
 /// Serves a connection to its end.
 pub async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(amqp: Arc<Amqp>, mut stream: S, peer: IpAddr) {
-    let mut input = BytesMut::with_capacity(4 << 10);
+    let mut input = BytesMut::with_capacity(LEAST_READ_BYTES);
     let opened = tokio::select! {
         biased;
         () = amqp.stopping.cancelled() => None,
@@ -72,7 +75,9 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin + Send>(
     let amqp = Arc::clone(&session.amqp);
     let clock = &amqp.env.clock;
     let (mut from, mut to) = tokio::io::split(stream);
-    let tick = if heartbeat.is_zero() { Duration::from_secs(3600) } else { heartbeat / 2 };
+    let beat = if heartbeat.is_zero() { TICK } else { heartbeat / 2 };
+    let tick = beat.min(TICK).min(amqp.consumer_timeout / 4);
+    let mut appetite = LEAST_READ_BYTES;
     let (mut heard, mut spoke) = (clock.monotonic(), clock.monotonic());
     let mut timer = clock.sleep(tick);
     let mut farewell = clock.sleep(Duration::from_secs(u64::from(u32::MAX)));
@@ -104,15 +109,24 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin + Send>(
             },
             Some(done) = session.work.next(), if works => session.done(done),
             outcome = session::busy(&mut session.busy), if session.busy.is_some() => session.operated(outcome),
-            read = { input.reserve(READ_BYTES); from.read_buf(input) }, if reads => match read {
+            read = { input.reserve(appetite); from.read_buf(input) }, if reads => match read {
                 Ok(0) | Err(_) => break,
-                Ok(_) => heard = clock.monotonic(),
+                Ok(count) => {
+                    heard = clock.monotonic();
+                    appetite = if count < appetite { LEAST_READ_BYTES } else { READ_BYTES };
+                }
             },
             () = &mut timer => {
                 timer = clock.sleep(tick);
                 let now = clock.monotonic();
+                if session.takes_input() {
+                    session.tick();
+                    if input.is_empty() {
+                        *input = BytesMut::new();
+                    }
+                }
                 if !heartbeat.is_zero() {
-                    if now.saturating_sub(spoke) >= tick && session.out.is_empty() {
+                    if now.saturating_sub(spoke) >= beat && session.out.is_empty() {
                         session.beat();
                     }
                     if reads && now.saturating_sub(heard) > heartbeat * 5 / 2 {

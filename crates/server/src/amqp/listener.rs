@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection;
+use super::counts::Counts;
 
 /// How long to wait when the system has no descriptor or memory left for another connection.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(100);
@@ -28,6 +29,10 @@ pub struct Amqp {
     pub service: Service,
     /// Exchanges and bindings.
     pub meta: Arc<dyn Meta>,
+    /// What is counted of all connections.
+    pub counts: Arc<Counts>,
+    /// How long a delivery may wait for its acknowledgement.
+    pub consumer_timeout: Duration,
     /// Connections at once.
     pub max_connections: usize,
     /// Cancelled when connections are to be closed.

@@ -3,6 +3,7 @@
 //! Owns what the arguments of queues and consumers mean. Pure.
 
 pub mod arguments;
+pub mod filter;
 pub mod offset;
 pub mod span;
 

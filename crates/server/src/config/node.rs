@@ -103,6 +103,8 @@ settings! {
         "Where HTTP is served; port 0 picks a free one.";
     amqp_listen: Listen = "amqp-listen", "127.0.0.1:5672",
         "Where AMQP 0-9-1 is served; port 0 picks a free one.";
+    amqp_consumer_timeout: Duration = "amqp-consumer-timeout", "30m",
+        "How long a delivery over AMQP may wait for its acknowledgement before its channel is closed.";
     admin_listen: Listen = "admin-listen", "127.0.0.1:9437",
         "Where health, readiness and metrics are served; port 0 picks a free one.";
     allow_anonymous: bool = "allow-anonymous", "false",
@@ -190,6 +192,12 @@ impl NodeSettings {
                 return Err((name, format!("`{value}` is out of range: more than 0s, at most {most}")));
             }
         }
+        let [least, most] = CONSUMER_TIMEOUT;
+        if !(least..=most).contains(&self.amqp_consumer_timeout) {
+            let [value, least, most] = [self.amqp_consumer_timeout, least, most].map(crate::duration::format);
+            let reason = format!("`{value}` is out of range: at least {least}, at most {most}");
+            return Err(("amqp-consumer-timeout", reason));
+        }
         for (name, value) in [("request-memory", self.request_memory), ("read-memory", self.read_memory)] {
             if value.0 < LEAST_MEMORY {
                 let (value, least) = (value.write(), Bytes(LEAST_MEMORY).write());
@@ -253,6 +261,8 @@ impl NodeSettings {
     }
 }
 
+/// Shortest and longest time that a delivery may be told to wait for its acknowledgement.
+const CONSUMER_TIMEOUT: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30 * 86_400)];
 /// Longest time that an append may be told to wait for company.
 const MAX_LINGER: Duration = Duration::from_secs(10);
 /// Least and most bytes of a write of the log: below, every append is one by itself; above, it takes too long.

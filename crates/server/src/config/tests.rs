@@ -35,6 +35,7 @@ fn defaults_are_those_that_scripts_rely_on() {
         "data-dir",
         "listen",
         "amqp-listen",
+        "amqp-consumer-timeout",
         "admin-listen",
         "store",
         "meta",
@@ -95,6 +96,7 @@ fn wrong_values_name_setting_origin_value_and_what_is_right() {
         (&["--store", "s3"], &[], None, &["store", "`s3`", "local"]),
         (&["--meta", "postgres"], &[], None, &["meta", "`postgres`", "sqlite"]),
         (&["--amqp-listen", "5672"], &[], None, &["amqp-listen", "`5672`"]),
+        (&["--amqp-consumer-timeout", "31d"], &[], None, &["amqp-consumer-timeout", "`31d`", "at most 30d"]),
         (&["--data-dir", ""], &[], None, &["data-dir", "empty"]),
         (&["--ready-json=yes"], &[], None, &["ready-json", "`yes`"]),
     ] {

@@ -207,6 +207,8 @@ impl Prepared {
                 env: self.env.clone(),
                 service: service.clone(),
                 meta: Arc::clone(&meta),
+                counts: self.admin.amqp(),
+                consumer_timeout: self.settings.amqp_consumer_timeout,
                 max_connections: usize::try_from(self.settings.max_connections).unwrap_or(usize::MAX),
                 stopping: self.stopping.clone(),
                 killing: self.killing.clone(),

@@ -67,3 +67,26 @@ fn updates_that_race_all_take_effect() {
         assert_eq!(node.head("a").unwrap().retention, expected);
     });
 }
+
+#[test]
+fn arguments_are_pinned_once_and_outlive_changes_of_retention() {
+    run(|bench| async move {
+        let node = bench.start().await;
+        let mut request = put("a", "text/plain");
+        request.config.retention = Retention { max_bytes: Some(6), ..Retention::default() };
+        let stream = node.create(request).await.unwrap().info.stream;
+        let spell = |retention: &Retention| vec![("bytes".to_owned(), format!("{:?}", retention.max_bytes))];
+        let patch = RetentionPatch { max_bytes: Patch::Set(7), ..RetentionPatch::default() };
+        update(&node, patch).await.unwrap();
+        let pin = || node.service.pin_arguments(&anybody(), &name("a"), stream, spell);
+        let pinned = vec![("bytes".to_owned(), "Some(7)".to_owned())];
+        assert_eq!(pin().await.unwrap().arguments, pinned, "what is in force at the first one");
+        let patch = RetentionPatch { max_bytes: Patch::Set(8), ..RetentionPatch::default() };
+        update(&node, patch).await.unwrap();
+        let again = pin().await.unwrap();
+        assert_eq!((again.arguments, again.retention.max_bytes), (pinned, Some(8)));
+        let other = StreamId(stream.0 + 1);
+        let found = node.service.pin_arguments(&anybody(), &name("a"), other, spell).await.unwrap_err();
+        assert_eq!(found.code(), "stream-id-mismatch");
+    });
+}

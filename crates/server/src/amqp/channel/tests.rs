@@ -61,11 +61,14 @@ fn acknowledgements_take_what_they_cover_once() {
     let mut channel = Channel::new(1);
     for _ in 0..4 {
         let tag = channel.next_delivery();
-        let delivered = Delivered { consumer: "c".into(), turn: tag, queue: "q".into() };
+        let origin = Arc::new(Origin { tag: "c".into(), turn: tag, queue: "q".into() });
+        let delivered = Delivered { origin, at: Duration::from_secs(tag) };
         channel.unacked.insert(tag, delivered);
     }
     let mut turns = |delivery, multiple| {
-        channel.take(delivery, multiple).map(|list| list.iter().map(|one| one.turn).collect::<Vec<_>>())
+        channel
+            .take(delivery, multiple)
+            .map(|list| list.iter().map(|one| one.origin.turn).collect::<Vec<_>>())
     };
     assert_eq!(turns(2, true).unwrap(), [1, 2]);
     assert_eq!(turns(2, false).unwrap_err().text, "PRECONDITION_FAILED - unknown delivery tag 2");
@@ -92,4 +95,20 @@ fn a_body_is_whole_when_all_that_was_announced_is_there() {
     longer.header(3, Properties::default());
     longer.body(Bytes::from_static(b"abcdef"), 100);
     assert!(!longer.is_whole() && !longer.wants_header());
+}
+
+#[test]
+fn the_oldest_delivery_tells_whether_one_is_overdue() {
+    let mut channel = Channel::new(1);
+    let limit = Duration::from_secs(10);
+    assert!(!channel.is_overdue(Duration::MAX, limit));
+    for at in [5, 7] {
+        let tag = channel.next_delivery();
+        let origin = Arc::new(Origin { tag: "c".into(), turn: 1, queue: "q".into() });
+        channel.unacked.insert(tag, Delivered { origin, at: Duration::from_secs(at) });
+    }
+    let overdue = |channel: &Channel, seconds| channel.is_overdue(Duration::from_secs(seconds), limit);
+    assert!(!overdue(&channel, 14) && overdue(&channel, 15));
+    channel.take(1, false).unwrap();
+    assert!(!overdue(&channel, 16) && overdue(&channel, 17));
 }

@@ -155,10 +155,12 @@ impl Session {
                 Ok(Some(Method::QosOk {}))
             }
             Method::Ack { delivery, multiple } => {
-                for delivered in self.channel(number).take(delivery, multiple)? {
-                    let key = (number, delivered.consumer);
+                let taken = self.channel(number).take(delivery, multiple)?;
+                self.amqp.counts.acknowledged.add(taken.len() as u64);
+                for delivered in taken {
+                    let key = (number, delivered.origin.tag.clone());
                     if let Some(consumer) = self.consumers.get_mut(&key)
-                        && consumer.turn == delivered.turn
+                        && consumer.origin.turn == delivered.origin.turn
                     {
                         consumer.credit += 1;
                         self.wanting.insert(key);
@@ -185,7 +187,7 @@ impl Session {
         let vhost = self.vhost.clone();
         let given = self.channel(number).take(delivery, multiple)?;
         let Some(first) = given.first() else { return Ok(None) };
-        let queue = queue::described(&first.queue, &vhost);
+        let queue = queue::described(&first.origin.queue, &vhost);
         let text = format!("basic.nack and basic.reject not supported by stream queues {queue}");
         Err(reply::not_implemented(text))
     }
@@ -217,6 +219,7 @@ impl Session {
                     let text = format!("attempt to reuse consumer tag '{}'", tag.text());
                     return Err(reply::not_allowed(text));
                 }
+                self.room_for_consumer(number)?;
                 Method::Consume { ticket, queue, tag, no_local, no_ack, exclusive, nowait, arguments }
             }
             other => other,

@@ -17,6 +17,7 @@ use crate::amqp::exchange::change::{self, Binding, Wanted};
 use crate::amqp::exchange::route;
 use crate::amqp::listener::Amqp;
 use crate::amqp::name;
+use crate::amqp::queue::filter::{self, Filter};
 use crate::amqp::queue::{self, arguments, offset};
 use crate::amqp::reply::{self, Refusal};
 use crate::amqp::wire::{Method, Short, Table};
@@ -69,6 +70,8 @@ pub struct Begin {
     pub stream: StreamId,
     /// The first offset.
     pub next: Offset,
+    /// What of it is wanted.
+    pub filter: Option<Arc<Filter>>,
     /// How much it may have.
     pub prefetch: u16,
     /// Whether no answer was asked for.
@@ -219,7 +222,7 @@ impl Request {
         match service.head(&caller, &name, None) {
             Ok(info) => {
                 same(wanted, &info, &described)?;
-                return Ok(info);
+                return self.pinned(info).await;
             }
             Err(HeadError::Lookup(LookupError::NotFound { .. })) => {}
             Err(error) => return Err(reply::of_fault(&error)),
@@ -248,9 +251,23 @@ impl Request {
         match service.create(&caller, CreateRequest { config, ..CreateRequest::new(name) }).await {
             Ok(created) => Ok(created.info),
             // Somebody else was faster.
-            Err(CreateError::Conflict { info, .. }) => same(wanted, &info, &described).map(|()| *info),
+            Err(CreateError::Conflict { info, .. }) => {
+                same(wanted, &info, &described)?;
+                self.pinned(*info).await
+            }
             Err(error) => Err(reply::of_fault(&error)),
         }
+    }
+
+    /// Keeps the arguments that a stream made over HTTP was first declared with, so that a later change of its retention
+    /// breaks no declaration.
+    async fn pinned(&self, info: StreamInfo) -> Result<StreamInfo, Refusal> {
+        if !info.arguments.is_empty() {
+            return Ok(info);
+        }
+        let (caller, service) = (Caller::front_end(), &self.amqp.service);
+        let pinned = service.pin_arguments(&caller, &info.name, info.stream, arguments::canonical).await;
+        pinned.map_err(|error| reply::of_fault(&error))
     }
 
     async fn delete(&self, queue: &Short) -> Result<(), Refusal> {
@@ -284,6 +301,7 @@ impl Request {
         if given.value("x-priority").is_some() {
             return Err(arguments::of_type("x-priority", &described, "rabbit_stream_queue"));
         }
+        let filter = filter::parse(given, &described)?.map(Arc::new);
         let (name, stream) = (info.name.clone(), info.stream);
         let next = match offset::parse(given.value(offset::NAME), &described)? {
             // An exact offset may lie ahead; below the first record held, that one is meant.
@@ -299,7 +317,7 @@ impl Request {
                     .offset
             }
         };
-        Ok(Begin { tag, queue, name, stream, next, prefetch: self.prefetch, nowait })
+        Ok(Begin { tag, queue, name, stream, next, filter, prefetch: self.prefetch, nowait })
     }
 }
 

@@ -139,6 +139,7 @@ impl Session {
         if records.is_empty() && mandatory {
             self.give_back_to_publisher(number, &message);
         }
+        self.amqp.counts.published.add(1);
         let channel = self.channel(number);
         let (tag, turn) = (channel.published(records.len()), channel.turn);
         for (name, record) in records {

@@ -16,6 +16,7 @@ use super::operation::Outcome;
 use super::work::Done;
 use crate::amqp::channel::Channel;
 use crate::amqp::consumer::Consumer;
+use crate::amqp::counts::Share;
 use crate::amqp::lane::Lane;
 use crate::amqp::listener::Amqp;
 use crate::amqp::reply::{self, Refusal, Scope};
@@ -25,6 +26,9 @@ use crate::amqp::wire::{Frame, FrameFault, FrameKind, Method, Short, put_frame};
 const LANE_BYTES: u64 = 32 << 20;
 /// Messages on their way, from which on nothing is read.
 const LANE_RECORDS: usize = 20_000;
+
+/// Bytes that wait for the socket before nothing more is made for it.
+pub const OUT_BYTES: usize = 512 << 10;
 
 /// A consumer: channel and tag.
 pub type ConsumerKey = (u16, Short);
@@ -66,6 +70,10 @@ pub struct Session {
     pub consumers: BTreeMap<ConsumerKey, Consumer>,
     /// Consumers that could be given something to do.
     pub wanting: BTreeSet<ConsumerKey>,
+    /// The consumer that was served last.
+    pub served: Option<ConsumerKey>,
+    /// What of this connection is counted.
+    pub share: Share,
     /// Messages on their way.
     pub lanes: BTreeMap<LaneKey, Lane>,
     /// Bytes and messages in all lanes.
@@ -92,8 +100,11 @@ pub async fn busy(busy: &mut Option<BoxFuture<'static, Outcome>>) -> Outcome {
 impl Session {
     /// A connection that was just opened.
     pub fn new(amqp: Arc<Amqp>, opened: Opened) -> Session {
+        let share = Share::new(Arc::clone(&amqp.counts));
         Session {
             amqp,
+            share,
+            served: None,
             vhost: opened.vhost,
             user: opened.user,
             frame_max: opened.frame_max as usize,

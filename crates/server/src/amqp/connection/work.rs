@@ -1,19 +1,15 @@
 //! What runs beside the reading of frames.
 //!
-//! Owns the starts of appends and reads and what is done with their results. Guarantees that deliveries of a consumer are in
-//! the order of its stream, each once.
+//! Owns the starts of appends and what is done with the results of everything. Guarantees that a result of what ended
+//! since changes nothing.
 
 use futures::FutureExt;
-use futures::future::{AbortHandle, abortable};
-use kelda_service::Chunk;
 
-use super::operation::{Begin, Outcome, Step};
+use super::operation::{Outcome, Step};
 use super::session::{ConsumerKey, Ending, LaneKey, Session};
-use crate::amqp::channel::Delivered;
-use crate::amqp::consumer::{Consumer, News, Place, Work};
+use crate::amqp::consumer::News;
 use crate::amqp::lane::Appended;
-use crate::amqp::message::from_headers;
-use crate::amqp::wire::{Method, Short};
+use crate::amqp::wire::Method;
 
 /// Something that ran is done.
 pub enum Done {
@@ -35,9 +31,7 @@ impl Session {
             !lane.is_idle()
         });
         self.confirm();
-        for key in std::mem::take(&mut self.wanting) {
-            self.set_to_work(key);
-        }
+        self.serve_consumers();
         if let Some((number, turn)) = self.committing
             && !self.lanes.keys().any(|(of, its, _)| (*of, *its) == (number, turn))
         {
@@ -46,6 +40,7 @@ impl Session {
                 self.say(number, &Method::TxCommitOk {});
             }
         }
+        self.share.set(self.channels.len(), self.consumers.len());
         if self.ending == Ending::Asked && self.lanes.is_empty() {
             self.say(0, &Method::CloseOk {});
             self.ending = Ending::Over;
@@ -55,6 +50,7 @@ impl Session {
     fn confirm(&mut self) {
         let mut said = Vec::new();
         for (number, channel) in self.channels.iter_mut().filter(|(_, channel)| !channel.closing) {
+            self.amqp.counts.confirmed.add(channel.stored_since());
             said.extend(channel.confirms().into_iter().map(|confirm| (*number, confirm)));
         }
         for (number, confirm) in said {
@@ -66,33 +62,6 @@ impl Session {
             };
             self.say(number, &method);
         }
-    }
-
-    /// Lets a consumer read when it has credit, or watch its stream when it has none.
-    fn set_to_work(&mut self, key: ConsumerKey) {
-        let Some(consumer) = self.consumers.get_mut(&key) else { return };
-        let wanted = if consumer.credit > 0 { Work::Read } else { Work::Watch };
-        match &consumer.busy {
-            Some((work, _)) if *work == wanted || *work == Work::Read => return,
-            Some((_, abort)) => abort.abort(),
-            None => {}
-        }
-        let place = Place {
-            env: self.amqp.env.clone(),
-            service: self.amqp.service.clone(),
-            name: consumer.name.clone(),
-            stream: consumer.stream,
-            from: consumer.next,
-        };
-        let credit = consumer.credit;
-        let news = match wanted {
-            Work::Read => place.read(credit).left_future(),
-            Work::Watch => place.watch().right_future(),
-        };
-        let (news, abort): (_, AbortHandle) = abortable(news);
-        consumer.busy = Some((wanted, abort));
-        let turn = consumer.turn;
-        self.work.push(news.map(move |news| Done::News(key, turn, news.ok())).boxed());
     }
 
     /// Takes what is done.
@@ -111,13 +80,17 @@ impl Session {
                 }
             }
             Done::News(key, turn, Some(news)) => {
-                let Some(consumer) = self.consumers.get_mut(&key).filter(|consumer| consumer.turn == turn)
+                let Some(consumer) =
+                    self.consumers.get_mut(&key).filter(|consumer| consumer.origin.turn == turn)
                 else {
                     return;
                 };
                 consumer.busy = None;
                 match news {
-                    News::Records(chunk) => self.deliver(key, &chunk),
+                    News::Records(page) => {
+                        consumer.page = Some(page);
+                        self.wanting.insert(key);
+                    }
                     News::Gone => {
                         self.leave(&key);
                         if self.cancel_notify {
@@ -128,31 +101,6 @@ impl Session {
             }
             Done::News(_, _, None) => {}
         }
-    }
-
-    fn deliver(&mut self, key: ConsumerKey, chunk: &Chunk) {
-        let Some(consumer) = self.consumers.get_mut(&key) else { return };
-        let (queue, turn) = (consumer.queue.clone(), consumer.turn);
-        let records = chunk.blocks.iter().flat_map(|block| block.records());
-        let mut given = 0;
-        for stored in records {
-            let Some(channel) = self.channels.get_mut(&key.0) else { return };
-            let delivery = channel.next_delivery();
-            let delivered = Delivered { consumer: key.1.clone(), turn, queue: queue.clone() };
-            channel.unacked.insert(delivery, delivered);
-            let (exchange, routing_key, properties) =
-                from_headers(&stored.record.headers, &queue, stored.offset.0);
-            let method =
-                Method::Deliver { tag: key.1.clone(), delivery, redelivered: false, exchange, routing_key };
-            self.say(key.0, &method);
-            self.put_content(key.0, &properties, &stored.record.body);
-            given += 1;
-        }
-        if let Some(consumer) = self.consumers.get_mut(&key) {
-            consumer.credit = consumer.credit.saturating_sub(given);
-            consumer.next = chunk.next;
-        }
-        self.wanting.insert(key);
     }
 
     /// Takes what came of the method that was being carried out.
@@ -177,18 +125,6 @@ impl Session {
     fn answer(&mut self, number: u16, answer: Option<Method>) {
         if let Some(answer) = answer {
             self.say(number, &answer);
-        }
-    }
-
-    fn begin(&mut self, number: u16, begin: Begin) {
-        let Begin { tag, queue, name, stream, next, prefetch, nowait } = begin;
-        let turn = self.take_turn();
-        let consumer = Consumer { turn, queue, name, stream, next, credit: prefetch.into(), busy: None };
-        let key: (u16, Short) = (number, tag.clone());
-        self.consumers.insert(key.clone(), consumer);
-        self.wanting.insert(key);
-        if !nowait {
-            self.say(number, &Method::ConsumeOk { tag });
         }
     }
 }

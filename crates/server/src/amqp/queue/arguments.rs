@@ -154,7 +154,11 @@ fn current(existing: &StreamInfo) -> Vec<(String, String)> {
     if !existing.arguments.is_empty() {
         return existing.arguments.clone();
     }
-    let retention = &existing.retention;
+    canonical(&existing.retention)
+}
+
+/// The arguments that mean this retention, each in one spelling.
+pub fn canonical(retention: &Retention) -> Vec<(String, String)> {
     let mut list = vec![(TYPE.to_owned(), "stream".to_owned())];
     list.extend(retention.max_bytes.map(|bytes| (MAX_BYTES.to_owned(), bytes.to_string())));
     list.extend(retention.max_age_ms.map(|ms| (MAX_AGE.to_owned(), span::format(ms))));
