@@ -82,7 +82,7 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin + Send>(
     let mut timer = clock.sleep(tick);
     let mut farewell = clock.sleep(Duration::from_secs(u64::from(u32::MAX)));
     let mut bidding = false;
-    let mut stopping = false;
+    let (mut stopping, mut asked) = (false, false);
     loop {
         while session.takes_input() {
             match take_frame(input, session.frame_max) {
@@ -91,6 +91,7 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin + Send>(
                 Err(fault) => session.bad_frame(&fault),
             }
         }
+        asked |= session.is_asked();
         session.turn();
         if session.is_over() && session.out.is_empty() {
             break;
@@ -142,6 +143,13 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin + Send>(
                 session.refuse(0, (0, 0), &reply::connection_forced(text).of_nothing());
             }
         }
+    }
+    if asked {
+        // Some clients send what waited in their queues behind their own farewell; a socket that is closed under them
+        // would be an error there. The peer closes, unless it takes too long.
+        let mut rest = [0; 1 << 10];
+        let part = async { while matches!(from.read(&mut rest).await, Ok(1..)) {} };
+        let _ = amqp.env.timeout(FAREWELL, part).await;
     }
     // Closes the direction to the peer in order, so that it reads what was written last.
     let _ = amqp.env.timeout(FAREWELL, to.shutdown()).await;

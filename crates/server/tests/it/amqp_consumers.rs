@@ -198,6 +198,19 @@ async fn a_node_that_stops_says_so() {
 }
 
 #[tokio::test]
+async fn what_comes_behind_a_farewell_breaks_nothing() {
+    let node = TestNode::start().await;
+    let mut peer = Peer::open(&node).await;
+    peer.say(0, (10, 50), Fields::default().u16(200).short("bye").u16(0).u16(0)).await;
+    assert_eq!(peer.next().await.method, (10, 51));
+    for number in 1..=10 {
+        peer.ack(1, number, false).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(peer.part().await);
+}
+
+#[tokio::test]
 async fn hearts_beat_both_ways() {
     let node = TestNode::with(Options { speed: Some(10), ..Options::default() }).await;
     let mut peer = Peer::with_heartbeat(&node, 2).await;

@@ -134,6 +134,14 @@ impl Peer {
         self.frame(1, channel, &payload).await;
     }
 
+    /// Ends what is sent, and takes what comes until the other side ends as well; false when it broke the connection.
+    pub async fn part(&mut self) -> bool {
+        let end = async {
+            self.stream.shutdown().await.is_ok() && self.stream.read_to_end(&mut Vec::new()).await.is_ok()
+        };
+        tokio::time::timeout(PATIENCE, end).await.expect("it does not end")
+    }
+
     /// The next frame: kind, channel, payload; nothing at the end.
     pub async fn raw(&mut self) -> Option<(u8, u16, Vec<u8>)> {
         let mut head = [0; 7];

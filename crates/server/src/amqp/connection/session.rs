@@ -147,6 +147,11 @@ impl Session {
         self.ending == Ending::Over
     }
 
+    /// Whether the peer wants to end it.
+    pub fn is_asked(&self) -> bool {
+        self.ending == Ending::Asked
+    }
+
     /// Whether the peer is awaited for the last time.
     pub fn is_closing(&self) -> bool {
         self.ending == Ending::Told
