@@ -1,6 +1,7 @@
 //! `kelda bench`: owns how a measurement is started, reported and cleaned up after. Guarantees that the streams it made
 //! are deleted at the end, failed or not, unless told to keep them. Never touches a stream of anybody else but by reading.
 
+mod amqp;
 mod append;
 pub mod args;
 mod chart;
@@ -58,6 +59,7 @@ async fn measure(endpoint: &str, args: &BenchArgs) -> Result<Report, Failure> {
         Workload::Streams(args) => population::run(&world, endpoint, args).await,
         Workload::Limits(args) => limits::run(&world, args).await,
         Workload::Client(args) => client::run(&world, endpoint, args).await,
+        Workload::Amqp(args) => amqp::run(&world, args).await,
         Workload::Suite(args) => suite::run(&world, endpoint, args).await,
     };
     store::added(report?, admin, before).await

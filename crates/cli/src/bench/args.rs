@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
+use super::amqp::Broker;
 use super::size;
 
 /// Most connections at once: more than a server takes, and less than the ports there are.
@@ -45,6 +46,8 @@ pub enum Workload {
     Limits(LimitsArgs),
     /// The client library beside the plain requests that it is made of, and their ratios beside the targets
     Client(ClientArgs),
+    /// Any broker over AMQP 0-9-1, beside another one where it is named, and their ratios beside the targets
+    Amqp(Box<AmqpArgs>),
     /// Limits and all workloads of one comparison, and their ratios beside the targets
     Suite(SuiteArgs),
 }
@@ -260,6 +263,44 @@ pub enum Part {
     Tail,
     /// Memory during a long read
     Memory,
+}
+
+/// Arguments of `kelda bench amqp`.
+#[derive(Debug, Args)]
+pub struct AmqpArgs {
+    /// The broker, as in amqp://guest:guest@127.0.0.1:5672/%2F
+    #[arg(long, value_name = "URL", value_parser = Broker::parse)]
+    pub url: Broker,
+    /// Another broker to measure in turn, which the first one is compared with
+    #[arg(long, value_name = "URL", value_parser = Broker::parse)]
+    pub peer: Option<Broker>,
+    /// How often everything is measured, all in turn; a ratio is the median of the rounds
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
+    /// Messages to publish and to consume
+    #[arg(long, default_value_t = 200_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub messages: u64,
+    /// Bytes of one message, at least 20
+    #[arg(long, default_value = "1KiB", value_name = "SIZE", value_parser = size::parse_stamped)]
+    pub message_bytes: u64,
+    /// Messages a second while deliveries are timed
+    #[arg(long, default_value = "1000", value_name = "N", value_parser = size::parse_rate)]
+    pub rate: f64,
+    /// How long deliveries are timed
+    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = size::parse_time)]
+    pub tail: Duration,
+    /// Measure the 4 KiB fdatasync of the medium of this directory as well
+    #[arg(long, value_name = "PATH")]
+    pub data_dir: Option<PathBuf>,
+    /// See what idle connections add to the memory of this process, the broker of --url on this machine
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// The same for the broker of --peer
+    #[arg(long, value_name = "PID", requires = "peer")]
+    pub peer_pid: Option<u32>,
+    /// Idle connections, each with one consumer; at most 4096
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_CONNECTIONS))]
+    pub connections: u32,
 }
 
 /// Arguments of `kelda bench suite`.

@@ -80,6 +80,12 @@ impl Limits {
         })
     }
 
+    /// Measures only writes of so many bytes, each with its sync.
+    pub async fn sync(&self, world: &World, bytes: u64) -> Result<Measurement, Failure> {
+        self.check()?;
+        fdatasync::measure(world, self, bytes, None).await
+    }
+
     pub async fn measure(&self, world: &World) -> Result<Vec<Measurement>, Failure> {
         self.check()?;
         let mut measured = Vec::new();

@@ -34,6 +34,20 @@ impl Ratio {
         Ratio { name: name.into(), value, wanted, target, met: measured && good }
     }
 
+    /// Of several rounds, each with its part and its whole, at least one: the one whose ratio is in the middle, of two the
+    /// lower one. The lowest and the highest are told in the name.
+    pub fn median(name: &str, pairs: &[(f64, f64)], wanted: Wanted, target: f64) -> Ratio {
+        let mut all: Vec<Ratio> =
+            pairs.iter().map(|(part, whole)| Ratio::new(name, *part, *whole, wanted, target)).collect();
+        all.sort_by(|one, other| one.value.total_cmp(&other.value));
+        let (lowest, highest) = (all[0].value, all[all.len() - 1].value);
+        let mut ratio = all.swap_remove((all.len() - 1) / 2);
+        if pairs.len() > 1 {
+            ratio.name = format!("{name} ({lowest:.2} to {highest:.2} in {} rounds)", pairs.len());
+        }
+        ratio
+    }
+
     /// The target in words.
     pub fn goal(&self) -> String {
         match self.wanted {

@@ -224,6 +224,38 @@ fn the_client_library_is_compared_with_plain_requests() {
 }
 
 #[test]
+fn a_broker_is_compared_with_another_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let bench = Bench { node: Node::with(&data, &["--amqp-listen=127.0.0.1:0"]), directory };
+    let (url, process, data) = (bench.node.amqp(), std::process::id().to_string(), data.to_str().unwrap());
+    let small = ["--rounds", "2", "--messages", "2500", "--tail", "200ms", "--connections", "3"];
+    let alone = bench.run(&[&["amqp", "--url", url], &small[..]].concat());
+    assert_eq!(
+        (alone["measurements"].as_array().unwrap().len(), &alone["ratios"]),
+        (6, &Value::Array(vec![]))
+    );
+    let both =
+        ["amqp", "--url", url, "--peer", url, "--data-dir", data, "--pid", &process, "--peer-pid", &process];
+    let report = bench.run(&[&both, &small[..]].concat());
+    let measured = report["measurements"].as_array().unwrap();
+    measured.iter().for_each(check);
+    assert_eq!(measured.len(), 2 * (1 + 4 + 4));
+    for side in [&measured[1..5], &measured[5..9], &measured[10..14], &measured[14..]] {
+        assert_eq!((&side[0]["records"], &side[1]["records"]), (&2500.into(), &2500.into()), "{report}");
+        assert_eq!(
+            (latencies(&side[0], "confirm"), latencies(&side[2], "delivery")),
+            (2500, 200),
+            "{report}"
+        );
+        assert_eq!(side[3]["requests"], 3, "{report}");
+    }
+    let names = report["ratios"].as_array().unwrap().iter().map(|ratio| ratio["name"].as_str().unwrap());
+    assert_eq!(names.filter(|name| name.ends_with("in 2 rounds)")).count(), 5, "{report}");
+    assert_eq!(bench.streams(), "", "queues are deleted");
+}
+
+#[test]
 fn what_cannot_be_measured_is_said() {
     let failed = |args: &[&str]| {
         let output = std::process::Command::new(KELDA).arg("bench").args(args).output().unwrap();

@@ -14,6 +14,7 @@ pub struct Node {
     /// Further flags of `kelda serve`.
     flags: Vec<String>,
     admin: String,
+    amqp: String,
 }
 
 impl Node {
@@ -25,7 +26,14 @@ impl Node {
     /// The same with further flags.
     pub fn with(data: &Path, flags: &[&str]) -> Node {
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let mut node = Node { child: None, data: data.to_owned(), port: 0, flags, admin: String::new() };
+        let mut node = Node {
+            child: None,
+            data: data.to_owned(),
+            port: 0,
+            flags,
+            admin: String::new(),
+            amqp: String::new(),
+        };
         node.restart();
         node
     }
@@ -34,7 +42,10 @@ impl Node {
     pub fn restart(&mut self) {
         assert!(self.child.is_none(), "still running");
         let mut command = Command::new(KELDA);
-        command.args(["serve", "--ready-json", "--amqp-listen", "off"]).args(&self.flags);
+        command.args(["serve", "--ready-json"]).args(&self.flags);
+        if !self.flags.iter().any(|flag| flag.starts_with("--amqp-listen")) {
+            command.args(["--amqp-listen", "off"]);
+        }
         if !self.flags.iter().any(|flag| flag.starts_with("--admin-listen")) {
             command.args(["--admin-listen", "off"]);
         }
@@ -48,6 +59,7 @@ impl Node {
         let address: std::net::SocketAddr = ready["listen"].as_str().unwrap().parse().unwrap();
         self.port = address.port();
         self.admin = format!("http://{}", ready["admin_listen"].as_str().unwrap());
+        self.amqp = format!("amqp://{}", ready["amqp_listen"].as_str().unwrap());
         self.child = Some(child);
     }
 
@@ -68,6 +80,11 @@ impl Node {
 
     pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The AMQP listener, if the flags ask for one.
+    pub fn amqp(&self) -> &str {
+        &self.amqp
     }
 
     /// The admin listener, if the flags ask for one.

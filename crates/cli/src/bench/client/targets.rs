@@ -18,7 +18,7 @@ pub(super) fn ratios(rounds: &[Round], memory: Option<&Memory>) -> Vec<Ratio> {
     };
     let of = |name: &str, wanted, target, pair: &dyn Fn(&Round) -> Option<(f64, f64)>| {
         let pairs: Vec<_> = rounds.iter().filter_map(pair).collect();
-        (!pairs.is_empty()).then(|| median(name, &pairs, wanted, target))
+        (!pairs.is_empty()).then(|| Ratio::median(name, &pairs, wanted, target))
     };
     let mut ratios = vec![
         of("producer / batched requests", AtLeast, 0.9, &|it| rate(&it.produced).zip(rate(&it.raw_append))),
@@ -48,19 +48,6 @@ pub(super) fn ratios(rounds: &[Round], memory: Option<&Memory>) -> Vec<Ratio> {
         Ratio::new(name, memory.rest as f64, memory.first as f64, Under, 1.1)
     }));
     ratios.into_iter().flatten().collect()
-}
-
-/// The round whose ratio is in the middle; of two, the lower one.
-fn median(name: &str, pairs: &[(f64, f64)], wanted: Wanted, target: f64) -> Ratio {
-    let mut all: Vec<Ratio> =
-        pairs.iter().map(|(part, whole)| Ratio::new(name, *part, *whole, wanted, target)).collect();
-    all.sort_by(|one, other| one.value.total_cmp(&other.value));
-    let (lowest, highest) = (all[0].value, all[all.len() - 1].value);
-    let mut ratio = all.swap_remove((all.len() - 1) / 2);
-    if pairs.len() > 1 {
-        ratio.name = format!("{name} ({lowest:.2} to {highest:.2} in {} rounds)", pairs.len());
-    }
-    ratio
 }
 
 #[cfg(test)]
