@@ -108,6 +108,7 @@ async fn recover(data_dir: &Path, store: Option<&str>, node: NodeId) -> Result<(
         format!("--data-dir={}", data_dir.display()),
         format!("--node-id={node}"),
         "--listen=off".to_owned(),
+        "--amqp-listen=off".to_owned(),
         "--admin-listen=off".to_owned(),
     ];
     flags.extend(store.map(|store| format!("--store={store}")));

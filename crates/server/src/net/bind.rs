@@ -22,7 +22,8 @@ pub struct Bound {
 /// An address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot listen on {address} (--{setting}): {source}; is it in use, or not an address of this machine?"
+    "cannot listen on {address} (--{setting}): {source}; is it in use, or not an address of this machine? Stop what \
+     listens there, or give --{setting} another address, or `off`"
 )]
 pub struct BindError {
     /// The setting that named it.
