@@ -74,6 +74,12 @@ pub fn exchange_key(vhost: &[u8], name: &[u8]) -> Bytes {
     strings(&[vhost, name])
 }
 
+/// What the keys of all bindings of a virtual host begin with.
+#[must_use]
+pub fn vhost_prefix(vhost: &[u8]) -> Bytes {
+    strings(&[vhost])
+}
+
 /// What the keys of all bindings from an exchange begin with.
 #[must_use]
 pub fn source_prefix(vhost: &[u8], source: &[u8]) -> Bytes {

@@ -18,6 +18,8 @@ wire_enum! {
         4 => AccessToken,
         /// Cluster-wide settings.
         5 => Setting,
+        /// AMQP virtual hosts beside `/`.
+        6 => VirtualHost,
     }
 }
 

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
 
+mod amqp;
 mod batches;
 mod blocks;
 mod codecs;

@@ -86,8 +86,14 @@ pub fn raise(make: &mut Generator, state: &State) -> Command {
     RaiseFeatureLevel { expected, level: level + u16::from(make.random.percent(80)) }.into()
 }
 
-const SPACES: [KeySpace; 5] =
-    [KeySpace::Exchange, KeySpace::Binding, KeySpace::Subscription, KeySpace::AccessToken, KeySpace::Setting];
+const SPACES: [KeySpace; 6] = [
+    KeySpace::Exchange,
+    KeySpace::Binding,
+    KeySpace::Subscription,
+    KeySpace::AccessToken,
+    KeySpace::Setting,
+    KeySpace::VirtualHost,
+];
 
 fn key(make: &mut Generator) -> (KeySpace, Bytes) {
     let space = make.random.pick(&SPACES).unwrap();
