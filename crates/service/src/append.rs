@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kelda_engine::{AppendError as EngineError, Appended};
 use kelda_format::{Offset, StreamId, StreamName, Timestamp};
+use tokio::sync::Notify;
 
 use crate::caller::{Caller, Operation};
 use crate::producer::{ProducerClaim, check_claim, check_stream_seq};
@@ -183,6 +184,21 @@ impl Service {
         name: &StreamName,
         request: AppendRequest,
     ) -> Result<Receipt, AppendError> {
+        self.append_in_turn(caller, name, request, &Notify::new()).await
+    }
+
+    /// Appends as [`Service::append`] does, and gives `placed` a permit as soon as what is appended later comes behind it,
+    /// so that the next append of a writer can be on its way before this one is durable. None is given when it is refused.
+    ///
+    /// # Errors
+    /// Those of [`Service::append`].
+    pub async fn append_in_turn(
+        &self,
+        caller: &Caller,
+        name: &StreamName,
+        request: AppendRequest,
+        placed: &Notify,
+    ) -> Result<Receipt, AppendError> {
         let inner = &self.inner;
         if let Some(claim) = &request.producer {
             check_claim(claim)?;
@@ -203,7 +219,7 @@ impl Service {
             content_type_mismatch: target.mismatch.is_some(),
         };
         let receipt = inner
-            .append_to(target.stream, &to_engine)
+            .append_to(target.stream, &to_engine, placed)
             .await
             .map_err(|refused| refused.explain(name, &to_engine, target.mismatch))?;
         used.touch();
@@ -283,6 +299,7 @@ impl Inner {
         &self,
         stream: StreamId,
         request: &kelda_engine::AppendRequest,
+        placed: &Notify,
     ) -> Result<Receipt, Refused> {
         let mut patience = self.patience();
         loop {
@@ -290,7 +307,7 @@ impl Inner {
                 None => Refused::Engine(EngineError::Gone),
                 Some(fault) => Refused::Node(fault),
             })?;
-            match open.append(request.clone()).await {
+            match open.append_in_turn(request.clone(), placed).await {
                 Ok(appended) => return Ok(receipt(stream, request, &appended)),
                 Err(EngineError::Closed) if self.wait_again(&mut patience).await => {}
                 Err(error) => return Err(Refused::Engine(error)),

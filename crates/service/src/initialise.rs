@@ -12,6 +12,7 @@ use kelda_format::command::PutEntry;
 use kelda_format::rows::{EntryRow, EntryState};
 use kelda_format::{Batch, Offset, StreamId, StreamName};
 use kelda_meta::ProposeError;
+use tokio::sync::Notify;
 
 use crate::NodeFault;
 use crate::append::{Receipt, Refused};
@@ -66,7 +67,7 @@ impl Inner {
             request.seal = wanted.seal == Some(true);
             // Whatever happened before, the content is the first of the stream or is not written.
             request.match_offset = Some(Offset::ZERO);
-            match self.append_to(stream, &request).await {
+            match self.append_to(stream, &request, &Notify::new()).await {
                 Ok(appended) => receipt = Some(appended),
                 Err(Refused::Engine(EngineError::OutcomeUnknown | EngineError::Gone)) => return Ok(None),
                 Err(Refused::Engine(EngineError::MatchOffset { .. } | EngineError::Sealed { .. })) => {

@@ -12,7 +12,7 @@ use kelda_format::wal::{ProducerChange, Section, StreamSection};
 use kelda_format::{Block, Offset, Timestamp};
 use kelda_meta::State;
 use kelda_meta::producers::{self, ProducerClaim};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use super::admit::{Admission, Standing, admit};
 use super::producers::Known;
@@ -50,6 +50,19 @@ impl OpenStream {
     /// # Errors
     /// See [`AppendError`]; only `OutcomeUnknown` leaves open whether the records are there.
     pub async fn append(self: &Arc<Self>, request: AppendRequest) -> Result<Appended, AppendError> {
+        self.append_in_turn(request, &Notify::new()).await
+    }
+
+    /// Appends as [`OpenStream::append`] does, and gives `placed` a permit as soon as what is appended later comes behind it:
+    /// long before it is durable. None is given when it is refused.
+    ///
+    /// # Errors
+    /// Those of [`OpenStream::append`].
+    pub async fn append_in_turn(
+        self: &Arc<Self>,
+        request: AppendRequest,
+        placed: &Notify,
+    ) -> Result<Appended, AppendError> {
         check_sizes(&request)?;
         let bytes = request.batch.byte_len() + ENTRY_OVERHEAD_BYTES;
         let clock = Arc::clone(&self.session.shared.env.clock);
@@ -66,6 +79,7 @@ impl OpenStream {
                 Step::Answer(appended, None) => return Ok(appended),
                 Step::Answer(appended, Some(durable)) => {
                     drop(space);
+                    placed.notify_one();
                     return match durable.await {
                         Ok(Ok(())) => Ok(appended),
                         Ok(Err(error)) => Err(error),
@@ -84,8 +98,9 @@ impl OpenStream {
                     }
                 }
                 Step::Gap { woken, expected } => {
-                    // Others may use the space meanwhile, the predecessor among them.
+                    // Others may use the space meanwhile, the predecessor among them, which may come after this one.
                     space = None;
+                    placed.notify_one();
                     let left = gap_until.saturating_sub(clock.monotonic());
                     let woken = match woken {
                         Some(woken) if !left.is_zero() => {
