@@ -1,9 +1,10 @@
-//! The admin listener: health, readiness, metrics and backups.
+//! The admin listener: health, readiness, metrics, virtual hosts and backups.
 //!
 //! Owns `/health` (the process lives), `/ready` (it does what it is there for) and `/metrics` (what it did so far).
 //! Guarantees that all answer from memory, at any phase of a node. Never serves a record.
 
 mod backup;
+mod vhosts;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Response, StatusCode, Uri, header};
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use kelda_engine::DamagedRange;
 use kelda_env::Env;
 use kelda_env::layers::StoreCounts;
@@ -170,6 +171,8 @@ pub fn router(admin: Arc<Admin>) -> Router {
         .route("/ready", get(ready))
         .route("/backup", post(backup::take))
         .route("/metrics", get(measured))
+        .route("/vhosts", get(vhosts::list))
+        .route("/vhosts/{name}", put(vhosts::put))
         .fallback(nothing)
         .with_state(admin)
 }
@@ -195,7 +198,7 @@ async fn measured(State(admin): State<Arc<Admin>>) -> Response<Body> {
 async fn nothing(uri: Uri) -> Response<Body> {
     Refusal::new(
         Problem::NotFound,
-        format!("{} is not here: there are /health, /ready, /metrics and /backup", uri.path()),
+        format!("{} is not here: there are /health, /ready, /metrics, /vhosts and /backup", uri.path()),
     )
     .into_response()
 }

@@ -14,8 +14,10 @@ mod listener;
 mod login;
 mod message;
 mod name;
+mod producer;
 mod queue;
 mod reply;
+pub mod vhost;
 mod wire;
 
 pub use counts::{Count, Counts};

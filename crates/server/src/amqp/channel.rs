@@ -13,6 +13,7 @@ use super::consumer::Origin;
 use super::message::Message;
 use super::reply::{self, Refusal};
 use super::wire::{Properties, Short};
+use crate::http::budget::Hold;
 
 /// Deliveries of a channel, in the order of their tags, with the tags of their consumers.
 pub type Unacked = BTreeMap<u64, Delivered>;
@@ -37,13 +38,34 @@ pub struct Incoming {
     missing: Option<u64>,
     size: u64,
     body: BytesMut,
+    hold: Option<Hold>,
+}
+
+/// A message that came whole.
+#[derive(Debug)]
+pub struct Whole {
+    /// The message.
+    pub message: Message,
+    /// Whether it has to reach a queue.
+    pub mandatory: bool,
+    /// The room that it takes.
+    pub hold: Option<Hold>,
+}
+
+/// Messages that wait for their commit.
+#[derive(Debug, Default)]
+pub struct Held {
+    /// In the order in which they came.
+    pub messages: Vec<Whole>,
+    /// The bytes of their bodies.
+    pub bytes: u64,
 }
 
 impl Incoming {
     /// A content that a method announced.
     pub fn new(exchange: Short, routing_key: Short, mandatory: bool) -> Incoming {
         let message = Message { exchange, routing_key, ..Message::default() };
-        Incoming { message, mandatory, missing: None, size: 0, body: BytesMut::new() }
+        Incoming { message, mandatory, missing: None, size: 0, body: BytesMut::new(), hold: None }
     }
 
     /// Whether the next frame has to be the header.
@@ -77,6 +99,20 @@ impl Incoming {
         }
     }
 
+    /// Holds the room for what was taken, if anything of it is kept.
+    pub fn holds(&mut self, hold: Hold, max: u64) {
+        match &mut self.hold {
+            _ if self.size > max => self.hold = None,
+            Some(held) => held.join(hold),
+            none => *none = Some(hold),
+        }
+    }
+
+    /// Whether a part of the body is there.
+    pub fn is_partial(&self) -> bool {
+        self.missing.is_some_and(|missing| missing < self.size)
+    }
+
     /// Bytes of the body as they were announced.
     pub fn size(&self) -> u64 {
         self.size
@@ -88,11 +124,11 @@ impl Incoming {
     }
 
     /// The message.
-    pub fn finish(mut self) -> (Message, bool) {
+    pub fn finish(mut self) -> Whole {
         if !self.body.is_empty() {
             self.message.body = self.body.freeze();
         }
-        (self.message, self.mandatory)
+        Whole { message: self.message, mandatory: self.mandatory, hold: self.hold }
     }
 }
 
@@ -113,7 +149,7 @@ pub enum Mode {
     /// One by one.
     Confirm,
     /// Together, when they are committed.
-    Transaction(Vec<(Message, bool)>),
+    Transaction(Held),
 }
 
 /// What to tell the publisher.

@@ -9,6 +9,7 @@ mod handshake;
 mod methods;
 mod operation;
 mod publish;
+mod room;
 mod session;
 mod work;
 
@@ -110,6 +111,7 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin + Send>(
             },
             Some(done) = session.work.next(), if works => session.done(done),
             outcome = session::busy(&mut session.busy), if session.busy.is_some() => session.operated(outcome),
+            hold = session::busy(&mut session.room), if session.room.is_some() => session.roomed(hold),
             read = { input.reserve(appetite); from.read_buf(input) }, if reads => match read {
                 Ok(0) | Err(_) => break,
                 Ok(count) => {

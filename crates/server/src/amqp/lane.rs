@@ -1,28 +1,50 @@
 //! The way of messages into one stream.
 //!
-//! Owns the order: the messages of one channel for one stream are appended in the order in which they came, a batch at a time,
-//! and what comes meanwhile is the next batch. Guarantees that a batch which cannot be appended because of one message is
-//! appended message by message. Never confirms anything itself.
+//! Owns the order: the messages of one channel for one stream are appended in the order in which they came. A few batches are on
+//! their way at once, and each is handed over only when the one before has its place in the stream; what comes meanwhile is the
+//! next batch. Guarantees that a batch which cannot be appended because of one message is appended message by message. Never
+//! confirms anything itself.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kelda_format::StreamName;
 use kelda_format::batch::Batch;
 use kelda_format::record::Record;
-use kelda_service::{AppendError, AppendRequest, Caller, Content, LookupError, Service};
+use kelda_service::{AppendError, AppendRequest, Caller, Content, LookupError, ProducerClaim, Service};
+use tokio::sync::Notify;
+
+use crate::http::budget::Hold;
 
 /// Most records of a batch.
 const BATCH_RECORDS: usize = 4_096;
 /// Most bytes of a batch, beside its last record.
 const BATCH_BYTES: u64 = 4 << 20;
+/// Most batches on their way: one that waits for the disk, and those that wait for the next write.
+const BATCHES: usize = 4;
+/// Most messages with a sequence of their publisher on their way; each is an append of its own.
+const CLAIMED: usize = 256;
+
+/// A message that waits.
+pub struct Waiting {
+    /// Its tag, if it is to be confirmed.
+    pub tag: Option<u64>,
+    /// What is appended.
+    pub record: Record,
+    /// What its publisher numbers it with.
+    pub claim: Option<ProducerClaim>,
+    /// The room that its body takes, which others may share.
+    pub hold: Option<Arc<Hold>>,
+}
 
 /// Messages on their way into one stream.
 #[derive(Default)]
 pub struct Lane {
-    waiting: VecDeque<(Option<u64>, Record)>,
-    in_flight: bool,
+    waiting: VecDeque<Waiting>,
+    in_flight: usize,
+    last: Option<Arc<Notify>>,
 }
 
 /// What became of a batch: the tags of its messages and whether each is stored, and the bytes that are free again.
@@ -33,57 +55,92 @@ pub struct Appended {
     pub records: usize,
     /// Their bytes.
     pub bytes: u64,
+    /// Whether one of them is not stored.
+    pub failed: bool,
 }
 
 impl Lane {
     /// Adds a message behind all others.
-    pub fn push(&mut self, tag: Option<u64>, record: Record) {
-        self.waiting.push_back((tag, record));
+    pub fn push(&mut self, waiting: Waiting) {
+        self.waiting.push_back(waiting);
     }
 
     /// Whether nothing waits and nothing is on its way.
     pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && !self.in_flight
+        self.waiting.is_empty() && self.in_flight == 0
     }
 
-    /// The batch before is done.
+    /// A batch is done.
     pub fn landed(&mut self) {
-        self.in_flight = false;
+        self.in_flight -= 1;
     }
 
-    /// Sends the next batch off, when there is one and none is on its way.
+    /// Sends the next batch off, when there is one and there may be one more on its way.
     pub fn start(&mut self, service: &Service, name: &StreamName) -> Option<BoxFuture<'static, Appended>> {
-        if self.in_flight || self.waiting.is_empty() {
+        let (batch, bytes) = self.next_batch()?;
+        self.in_flight += 1;
+        let (service, name) = (service.clone(), name.clone());
+        let placed = Arc::new(Notify::new());
+        let before = self.last.replace(Arc::clone(&placed));
+        Some(
+            async move {
+                if let Some(before) = before {
+                    before.notified().await;
+                }
+                let appended = append(&service, &name, batch, bytes, &placed).await;
+                // Refused or done: nothing of it will be placed any more.
+                placed.notify_one();
+                appended
+            }
+            .boxed(),
+        )
+    }
+
+    fn next_batch(&mut self) -> Option<(Vec<Waiting>, u64)> {
+        let first = self.waiting.front()?;
+        let most = if first.claim.is_some() { CLAIMED } else { BATCHES };
+        if self.in_flight >= most {
             return None;
         }
-        let (mut bytes, mut count) = (0, 0);
-        for (_, record) in self.waiting.iter().take(BATCH_RECORDS) {
-            count += 1;
-            bytes += record.byte_len();
-            if bytes >= BATCH_BYTES {
-                break;
+        let (mut bytes, mut count) = (first.record.byte_len(), 1);
+        if first.claim.is_none() {
+            for next in self.waiting.iter().skip(1).take(BATCH_RECORDS - 1) {
+                if next.claim.is_some() || bytes >= BATCH_BYTES {
+                    break;
+                }
+                bytes += next.record.byte_len();
+                count += 1;
             }
         }
-        self.in_flight = true;
-        let batch: Vec<_> = self.waiting.drain(..count).collect();
-        let (service, name) = (service.clone(), name.clone());
-        Some(async move { append(&service, &name, batch, bytes).await }.boxed())
+        Some((self.waiting.drain(..count).collect(), bytes))
     }
 }
 
 async fn append(
     service: &Service,
     name: &StreamName,
-    batch: Vec<(Option<u64>, Record)>,
+    batch: Vec<Waiting>,
     bytes: u64,
+    placed: &Notify,
 ) -> Appended {
-    let (tags, records): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+    let mut claim = None;
+    let mut holds = Vec::new();
+    let (mut tags, mut records) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
+    for waiting in batch {
+        tags.push(waiting.tag);
+        records.push(waiting.record);
+        holds.extend(waiting.hold);
+        claim = waiting.claim;
+    }
     let mut stored = vec![true; records.len()];
-    match once(service, name, &records).await {
+    match once(service, name, &records, claim, placed).await {
         Ok(()) => {}
         Err(AppendError::Content(_)) if records.len() > 1 => {
+            // What comes behind waits for all of them.
+            let aside = Notify::new();
             for (record, stored) in records.iter().zip(&mut stored) {
-                *stored = take(name, once(service, name, std::slice::from_ref(record)).await);
+                let one = std::slice::from_ref(record);
+                *stored = take(name, once(service, name, one, None, &aside).await);
             }
         }
         Err(error) => {
@@ -91,9 +148,9 @@ async fn append(
             stored.iter_mut().for_each(|stored| *stored = is_stored);
         }
     }
-    let count = records.len();
+    let (count, failed) = (records.len(), stored.contains(&false));
     let tags = tags.into_iter().zip(stored).filter_map(|(tag, stored)| Some((tag?, stored))).collect();
-    Appended { tags, records: count, bytes }
+    Appended { tags, records: count, bytes, failed }
 }
 
 /// Whether the publisher is told that its message is where it belongs.
@@ -109,12 +166,68 @@ fn take(name: &StreamName, outcome: Result<(), AppendError>) -> bool {
     }
 }
 
-async fn once(service: &Service, name: &StreamName, records: &[Record]) -> Result<(), AppendError> {
+async fn once(
+    service: &Service,
+    name: &StreamName,
+    records: &[Record],
+    producer: Option<ProducerClaim>,
+    placed: &Notify,
+) -> Result<(), AppendError> {
     let batch = match records {
         [one] => Batch::one(one.body.clone(), &one.headers, one.producer_timestamp),
         many => Batch::from_records(many),
     };
     let content = Content::Records(batch.map_err(kelda_service::ContentError::from)?);
-    let request = AppendRequest { content, ..AppendRequest::default() };
-    service.append(&Caller::anonymous(), name, request).await.map(drop)
+    let request = AppendRequest { content, producer, ..AppendRequest::default() };
+    service.append_in_turn(&Caller::anonymous(), name, request, placed).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use bytes::Bytes;
+    use kelda_format::rows::ProducerId;
+
+    fn waiting(tag: u64, bytes: usize, seq: Option<u64>) -> Waiting {
+        let record = Record { body: Bytes::from(vec![0; bytes]), ..Record::default() };
+        let claim = seq.map(|seq| ProducerClaim { id: ProducerId::new("p"), epoch: 0, seq });
+        Waiting { tag: Some(tag), record, claim, hold: None }
+    }
+
+    fn batch(lane: &mut Lane) -> Option<Vec<u64>> {
+        let (batch, _) = lane.next_batch()?;
+        lane.in_flight += 1;
+        Some(batch.iter().filter_map(|waiting| waiting.tag).collect())
+    }
+
+    #[test]
+    fn a_batch_is_bounded_and_holds_no_numbered_message_with_others() {
+        let mut lane = Lane::default();
+        assert!(lane.is_idle() && batch(&mut lane).is_none());
+        let large = usize::try_from(BATCH_BYTES).unwrap();
+        for (tag, bytes, seq) in
+            [(1, 1, None), (2, large, None), (3, 1, None), (4, 1, Some(0)), (5, 1, Some(1)), (6, 1, None)]
+        {
+            lane.push(waiting(tag, bytes, seq));
+        }
+        assert_eq!(batch(&mut lane), Some(vec![1, 2]));
+        assert_eq!(batch(&mut lane), Some(vec![3]));
+        assert_eq!(batch(&mut lane), Some(vec![4]));
+        assert_eq!(batch(&mut lane), Some(vec![5]));
+        assert_eq!(batch(&mut lane), None, "as many as may be are on their way");
+        lane.landed();
+        assert_eq!(batch(&mut lane), Some(vec![6]));
+        (0..4).for_each(|_| lane.landed());
+        assert!(lane.is_idle());
+    }
+
+    #[test]
+    fn a_batch_has_at_most_so_many_records() {
+        let mut lane = Lane::default();
+        (0..=BATCH_RECORDS as u64).for_each(|tag| lane.push(waiting(tag, 1, None)));
+        assert_eq!(batch(&mut lane).unwrap().len(), BATCH_RECORDS);
+        assert_eq!(batch(&mut lane).unwrap().len(), 1);
+    }
 }

@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use super::connection;
 use super::counts::Counts;
+use crate::http::budget::Budget;
 
 /// How long to wait when the system has no descriptor or memory left for another connection.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(100);
@@ -33,6 +34,8 @@ pub struct Amqp {
     pub counts: Arc<Counts>,
     /// How long a delivery may wait for its acknowledgement.
     pub consumer_timeout: Duration,
+    /// Room for the bodies of all requests of the node.
+    pub room: Budget,
     /// Connections at once.
     pub max_connections: usize,
     /// Cancelled when connections are to be closed.

@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use kelda_format::{Header, Headers, Value};
 
+use super::producer::is_for_the_node;
 use super::reply::{self, Refusal};
 use super::wire::{Properties, Short, Table};
 
@@ -93,7 +94,7 @@ pub fn to_headers(message: &Message, queue: &[u8]) -> Result<Headers, Refusal> {
     }
     for header in properties.headers.iter().flat_map(|table| &table.0) {
         let name = header.name.as_str();
-        if name == STREAM_OFFSET || name == BCC {
+        if name == STREAM_OFFSET || name == BCC || is_for_the_node(name) {
             continue;
         }
         if RESERVED.contains(&name) || name.starts_with(ESCAPED) {

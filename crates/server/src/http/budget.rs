@@ -20,6 +20,7 @@ pub struct Budget {
 }
 
 /// Bytes that are held until this is dropped.
+#[derive(Debug)]
 pub struct Hold(OwnedSemaphorePermit);
 
 impl Hold {

@@ -201,6 +201,7 @@ impl Prepared {
             meta: Arc::clone(&meta),
             store: place,
         });
+        let room = app.request_bytes.clone();
         self.site.store(Arc::new(Box::new(Streams(app))));
         let amqp_listen = self.amqp.map(|(listener, address)| {
             let amqp = Amqp {
@@ -209,6 +210,7 @@ impl Prepared {
                 meta: Arc::clone(&meta),
                 counts: self.admin.amqp(),
                 consumer_timeout: self.settings.amqp_consumer_timeout,
+                room: room.clone(),
                 max_connections: usize::try_from(self.settings.max_connections).unwrap_or(usize::MAX),
                 stopping: self.stopping.clone(),
                 killing: self.killing.clone(),

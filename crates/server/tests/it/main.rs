@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
 
 mod admin;
+mod amqp;
 mod amqp_consumers;
 mod amqp_peer;
 mod append;

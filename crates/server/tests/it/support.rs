@@ -155,6 +155,11 @@ impl TestNode {
         self.send_to(&format!("http://{address}{target}"), "GET", &[], "").await
     }
 
+    pub async fn admin_put(&self, target: &str) -> Reply {
+        let address = self.node.as_ref().unwrap().admin_listen().unwrap();
+        self.send_to(&format!("http://{address}{target}"), "PUT", &[], "").await
+    }
+
     async fn send_to(
         &self,
         url: &str,

@@ -89,7 +89,7 @@ fn a_body_is_whole_when_all_that_was_announced_is_there() {
         incoming.body(Bytes::from_static(part.as_bytes()), 100);
     }
     assert!(incoming.is_whole());
-    assert_eq!(&incoming.finish().0.body[..], b"abcdef");
+    assert_eq!(&incoming.finish().message.body[..], b"abcdef");
 
     let mut longer = Incoming::new("".into(), "q".into(), false);
     longer.header(3, Properties::default());

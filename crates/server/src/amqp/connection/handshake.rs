@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use crate::amqp::listener::Amqp;
 use crate::amqp::login::{self, Login, MECHANISMS};
 use crate::amqp::reply;
+use crate::amqp::vhost;
 use crate::amqp::wire::{FrameKind, Method, Short, Table, put_frame, take_frame};
 
 /// How long a peer may take for the whole of it.
@@ -57,6 +58,8 @@ pub struct Opened {
     pub heartbeat: u16,
     /// Whether the peer wants to hear of consumers that end without its doing.
     pub cancel_notify: bool,
+    /// Whether the peer wants to hear that it has to wait.
+    pub tells_blocked: bool,
 }
 
 struct Line<'a, S> {
@@ -100,7 +103,7 @@ pub async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     peer: IpAddr,
 ) -> Option<Opened> {
     let mut line = Line { stream, input };
-    match amqp.env.timeout(LIMIT, open(&mut line, peer)).await {
+    match amqp.env.timeout(LIMIT, open(amqp, &mut line, peer)).await {
         Ok(Ok(opened)) => return Some(opened),
         Ok(Err(End::Now)) | Err(_) => {}
         Ok(Err(End::Late)) => amqp.env.clock.sleep(PAUSE).await,
@@ -117,6 +120,7 @@ enum End {
 }
 
 async fn open<S: AsyncRead + AsyncWrite + Unpin>(
+    amqp: &Amqp,
     line: &mut Line<'_, S>,
     peer: IpAddr,
 ) -> Result<Opened, End> {
@@ -170,7 +174,7 @@ async fn open<S: AsyncRead + AsyncWrite + Unpin>(
         return Err(End::Late);
     }
     let Some(Method::Open { vhost, .. }) = line.next().await else { return Err(End::Late) };
-    if vhost.bytes() != "/" {
+    if !vhost::exists(&amqp.meta.view(), vhost.bytes()) {
         let text = Short::from(reply::not_allowed(format!("vhost {} not found", vhost.text())).text.as_str());
         let _ = line.say(&Method::Close { code: 530, text, class: 10, method: 40 }).await;
         let _ = line.next().await;
@@ -178,7 +182,8 @@ async fn open<S: AsyncRead + AsyncWrite + Unpin>(
     }
     line.say(&Method::OpenOk { known_hosts: Short::default() }).await.ok_or(End::Now)?;
     let cancel_notify = capabilities.is_true("consumer_cancel_notify");
-    Ok(Opened { vhost, user, channel_max, frame_max, heartbeat, cancel_notify })
+    let tells_blocked = capabilities.is_true("connection.blocked");
+    Ok(Opened { vhost, user, channel_max, frame_max, heartbeat, cancel_notify, tells_blocked })
 }
 
 fn properties() -> Table {

@@ -4,8 +4,8 @@
 //! is answered with the code that says so.
 
 use super::operation::{self, Request};
-use super::session::{Ending, Session};
-use crate::amqp::channel::{Channel, Incoming, Mode};
+use super::session::{Commit, Ending, Session};
+use crate::amqp::channel::{Channel, Held, Incoming, Mode};
 use crate::amqp::queue;
 use crate::amqp::reply::{self, Refusal};
 use crate::amqp::wire::{Method, Short};
@@ -123,19 +123,19 @@ impl Session {
             }
             (Method::TxSelect {}, Mode::Transaction(_)) => Ok(Some(Method::TxSelectOk {})),
             (Method::TxSelect {}, Mode::Plain) => {
-                channel.mode = Mode::Transaction(Vec::new());
+                channel.mode = Mode::Transaction(Held::default());
                 Ok(Some(Method::TxSelectOk {}))
             }
             (Method::TxCommit {}, Mode::Transaction(held)) => {
                 let (held, turn) = (std::mem::take(held), channel.turn);
-                for (message, mandatory) in held {
-                    self.send(number, message, mandatory)?;
+                for whole in held.messages {
+                    self.send(number, whole)?;
                 }
-                self.committing = Some((number, turn));
+                self.committing = Some(Commit { number, turn, failed: false });
                 Ok(None)
             }
             (Method::TxRollback {}, Mode::Transaction(held)) => {
-                held.clear();
+                *held = Held::default();
                 Ok(Some(Method::TxRollbackOk {}))
             }
             _ => Err(reply::precondition_failed("channel is not transactional")),

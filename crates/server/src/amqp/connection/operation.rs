@@ -15,6 +15,7 @@ use kelda_service::{
 
 use crate::amqp::exchange::change::{self, Binding, Wanted};
 use crate::amqp::exchange::route;
+use crate::amqp::exchange::sweep::sweep;
 use crate::amqp::listener::Amqp;
 use crate::amqp::name;
 use crate::amqp::queue::filter::{self, Filter};
@@ -274,6 +275,7 @@ impl Request {
         let Ok(name) = self.name(queue) else { return Ok(()) };
         match self.amqp.service.delete(&Caller::front_end(), &name, None).await {
             Ok(_) | Err(DeleteError::Lookup(LookupError::NotFound { .. } | LookupError::Gone { .. })) => {
+                sweep(&*self.amqp.meta, self.vhost.bytes(), &[]).await;
                 Ok(())
             }
             Err(error) => Err(reply::of_fault(&error)),

@@ -7,25 +7,34 @@ use kelda_format::limits::MAX_RECORD_BYTES;
 use kelda_format::record::Record;
 use kelda_format::{StreamName, Value};
 use kelda_service::{Caller, Operation};
+use std::sync::Arc;
 
 use super::methods::misplaced;
 use super::operation::no_exchange;
 use super::session::Session;
-use crate::amqp::channel::Mode;
+use crate::amqp::channel::{Mode, Whole};
+use crate::amqp::exchange::cache::Queues;
 use crate::amqp::exchange::route;
+use crate::amqp::lane::Waiting;
 use crate::amqp::message::{Message, to_headers};
 use crate::amqp::name;
+use crate::amqp::producer;
 use crate::amqp::reply::{self, Refusal};
 use crate::amqp::wire::{Frame, FrameKind, Method, Properties, Short, Table, put_frame};
+use crate::http::budget::Hold;
 
 /// The method that a content belongs to.
 const PUBLISH: (u16, u16) = (60, 40);
 /// Most messages that a transaction holds.
 const TRANSACTION_MESSAGES: usize = 10_000;
+/// Most bytes of bodies that a transaction holds: one of the largest.
+const TRANSACTION_BYTES: u64 = MAX_BODY;
+/// Most bytes of a body.
+pub(super) const MAX_BODY: u64 = MAX_RECORD_BYTES as u64;
 
 impl Session {
-    /// Takes a part of a content.
-    pub fn content(&mut self, frame: Frame) {
+    /// Takes a part of a content, whose room is held.
+    pub(super) fn content_part(&mut self, frame: Frame, hold: Hold) {
         let number = frame.channel;
         let Some(channel) = self.channels.get_mut(&number).filter(|channel| !channel.closing) else {
             // What was on its way when the channel closed.
@@ -50,25 +59,26 @@ impl Session {
                     );
                 }
             },
-            (FrameKind::Body, false) => incoming.body(frame.payload, MAX_RECORD_BYTES as u64),
+            (FrameKind::Body, false) => incoming.body(frame.payload, MAX_BODY),
             _ => {
                 let refusal = misplaced(incoming);
                 return self.refuse(number, PUBLISH, &refusal);
             }
         }
+        incoming.holds(hold, MAX_BODY);
         if !incoming.is_whole() {
             return;
         }
         let size = incoming.size();
-        let Some((message, mandatory)) = channel.incoming.take().map(|incoming| incoming.finish()) else {
+        let Some(whole) = channel.incoming.take().map(|incoming| incoming.finish()) else {
             return;
         };
-        if size > MAX_RECORD_BYTES as u64 {
-            let text = format!("message size {size} is larger than configured max size {MAX_RECORD_BYTES}");
+        if size > MAX_BODY {
+            let text = format!("message size {size} is larger than configured max size {MAX_BODY}");
             return self.refuse(number, PUBLISH, &reply::precondition_failed(text));
         }
-        let published = match self.check(&message) {
-            Ok(()) => self.hold_or_send(number, message, mandatory),
+        let published = match self.check(&whole.message) {
+            Ok(()) => self.hold_or_send(number, whole),
             Err(refusal) => Err(refusal),
         };
         if let Err(refusal) = published {
@@ -115,26 +125,32 @@ impl Session {
         }
     }
 
-    fn hold_or_send(&mut self, number: u16, message: Message, mandatory: bool) -> Result<(), Refusal> {
+    fn hold_or_send(&mut self, number: u16, whole: Whole) -> Result<(), Refusal> {
         if let Mode::Transaction(held) = &mut self.channel(number).mode {
-            if held.len() >= TRANSACTION_MESSAGES {
-                let text = format!("a transaction holds at most {TRANSACTION_MESSAGES} messages");
+            held.bytes += whole.message.body.len() as u64;
+            if held.messages.len() >= TRANSACTION_MESSAGES || held.bytes > TRANSACTION_BYTES {
+                let text = format!(
+                    "a transaction holds at most {TRANSACTION_MESSAGES} messages and {TRANSACTION_BYTES} bytes"
+                );
                 return Err(reply::precondition_failed(text));
             }
-            held.push((message, mandatory));
+            held.messages.push(whole);
             return Ok(());
         }
-        self.send(number, message, mandatory)
+        self.send(number, whole)
     }
 
     /// Sends a message to its streams.
-    pub(super) fn send(&mut self, number: u16, message: Message, mandatory: bool) -> Result<(), Refusal> {
+    pub(super) fn send(&mut self, number: u16, whole: Whole) -> Result<(), Refusal> {
+        let Whole { message, mandatory, hold } = whole;
+        let claim = producer::claim(message.properties.headers.as_ref())?;
+        let hold = hold.map(Arc::new);
         let queues = self.route(&message)?;
         let mut records = Vec::with_capacity(queues.len());
-        for (queue, name) in queues {
+        for (queue, name) in queues.iter() {
             let headers = to_headers(&message, queue.bytes())?;
             let record = Record { body: message.body.clone(), headers, producer_timestamp: None };
-            records.push((name, record));
+            records.push((name.clone(), record));
         }
         if records.is_empty() && mandatory {
             self.give_back_to_publisher(number, &message);
@@ -145,13 +161,14 @@ impl Session {
         for (name, record) in records {
             self.on_their_way.0 += record.byte_len();
             self.on_their_way.1 += 1;
-            self.lanes.entry((number, turn, name)).or_default().push(tag, record);
+            let waiting = Waiting { tag, record, claim: claim.clone(), hold: hold.clone() };
+            self.lanes.entry((number, turn, name)).or_default().push(waiting);
         }
         Ok(())
     }
 
     /// The queues that a message reaches, each once.
-    fn route(&self, message: &Message) -> Result<Vec<(Short, StreamName)>, Refusal> {
+    fn route(&mut self, message: &Message) -> Result<Queues, Refusal> {
         let mut keys = vec![message.routing_key.clone()];
         for header in ["CC", "BCC"] {
             match message.properties.headers.as_ref().and_then(|table| table.value(header)) {
@@ -172,7 +189,7 @@ impl Session {
             let none = Table::default();
             let headers = message.properties.headers.as_ref().unwrap_or(&none);
             let view = self.amqp.meta.view();
-            return Ok(route::route(&view, self.vhost.bytes(), &message.exchange, &keys, headers));
+            return Ok(self.routes.find(&view, self.vhost.bytes(), &message.exchange, &keys, headers));
         }
         for key in keys {
             let Some(name) = name::stream(self.vhost.bytes(), key.bytes()) else { continue };
@@ -181,7 +198,7 @@ impl Session {
                 queues.push((key, name));
             }
         }
-        Ok(queues)
+        Ok(queues.into())
     }
 
     fn give_back_to_publisher(&mut self, number: u16, message: &Message) {

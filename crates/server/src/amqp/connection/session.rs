@@ -13,14 +13,17 @@ use kelda_format::StreamName;
 
 use super::handshake::Opened;
 use super::operation::Outcome;
+use super::room::Stalled;
 use super::work::Done;
 use crate::amqp::channel::Channel;
 use crate::amqp::consumer::Consumer;
 use crate::amqp::counts::Share;
+use crate::amqp::exchange::cache::Routes;
 use crate::amqp::lane::Lane;
 use crate::amqp::listener::Amqp;
 use crate::amqp::reply::{self, Refusal, Scope};
 use crate::amqp::wire::{Frame, FrameFault, FrameKind, Method, Short, put_frame};
+use crate::http::budget::Hold;
 
 /// Bytes of messages on their way, from which on nothing is read.
 const LANE_BYTES: u64 = 32 << 20;
@@ -48,6 +51,17 @@ pub enum Ending {
     Over,
 }
 
+/// A transaction that is being committed.
+#[derive(Clone, Copy, Debug)]
+pub struct Commit {
+    /// The channel.
+    pub number: u16,
+    /// Its turn.
+    pub turn: u64,
+    /// Whether a message could not be stored.
+    pub failed: bool,
+}
+
 /// One connection after its opening.
 pub struct Session {
     /// What connections share.
@@ -62,6 +76,14 @@ pub struct Session {
     pub channel_max: u16,
     /// Whether the peer wants to hear of consumers that end without its doing.
     pub cancel_notify: bool,
+    /// Whether the peer wants to hear that it has to wait.
+    pub tells_blocked: bool,
+    /// Routes that were found before.
+    pub routes: Routes,
+    /// A part of a content that waits for room, and the wait for it; nothing is read until it is over.
+    pub stalled: Option<Stalled>,
+    /// The wait for room.
+    pub room: Option<BoxFuture<'static, Option<Hold>>>,
     /// What is to be written.
     pub out: BytesMut,
     /// Open channels.
@@ -83,14 +105,14 @@ pub struct Session {
     /// The one method that is being carried out; nothing is read until it is.
     pub busy: Option<BoxFuture<'static, Outcome>>,
     /// A channel whose transaction is being committed; nothing is read until it is.
-    pub committing: Option<(u16, u64)>,
+    pub committing: Option<Commit>,
     /// How far the end is.
     pub ending: Ending,
     turns: u64,
 }
 
 /// Waits for what is being carried out.
-pub async fn busy(busy: &mut Option<BoxFuture<'static, Outcome>>) -> Outcome {
+pub async fn busy<T>(busy: &mut Option<BoxFuture<'static, T>>) -> T {
     match busy {
         Some(future) => future.await,
         None => std::future::pending().await,
@@ -110,6 +132,10 @@ impl Session {
             frame_max: opened.frame_max as usize,
             channel_max: opened.channel_max,
             cancel_notify: opened.cancel_notify,
+            tells_blocked: opened.tells_blocked,
+            routes: Routes::default(),
+            stalled: None,
+            room: None,
             out: BytesMut::new(),
             channels: BTreeMap::new(),
             consumers: BTreeMap::new(),
@@ -134,7 +160,7 @@ impl Session {
     pub fn takes_input(&self) -> bool {
         let (bytes, records) = self.on_their_way;
         let room = bytes < LANE_BYTES && records < LANE_RECORDS;
-        let free = self.busy.is_none() && self.committing.is_none() && room;
+        let free = self.busy.is_none() && self.committing.is_none() && self.room.is_none() && room;
         match self.ending {
             Ending::Not => free,
             Ending::Told => true,

@@ -6,9 +6,10 @@
 use futures::FutureExt;
 
 use super::operation::{Outcome, Step};
-use super::session::{ConsumerKey, Ending, LaneKey, Session};
+use super::session::{Commit, ConsumerKey, Ending, LaneKey, Session};
 use crate::amqp::consumer::News;
 use crate::amqp::lane::Appended;
+use crate::amqp::reply;
 use crate::amqp::wire::Method;
 
 /// Something that ran is done.
@@ -24,7 +25,7 @@ impl Session {
     pub fn turn(&mut self) {
         let (service, work) = (&self.amqp.service, &self.work);
         self.lanes.retain(|key, lane| {
-            if let Some(append) = lane.start(service, &key.2) {
+            while let Some(append) = lane.start(service, &key.2) {
                 let key = key.clone();
                 work.push(append.map(move |appended| Done::Appended(key, appended)).boxed());
             }
@@ -32,11 +33,15 @@ impl Session {
         });
         self.confirm();
         self.serve_consumers();
-        if let Some((number, turn)) = self.committing
+        if let Some(Commit { number, turn, failed }) = self.committing
             && !self.lanes.keys().any(|(of, its, _)| (*of, *its) == (number, turn))
         {
             self.committing = None;
-            if self.channels.get(&number).is_some_and(|channel| channel.turn == turn && !channel.closing) {
+            let open = self.channels.get(&number).is_some_and(|it| it.turn == turn && !it.closing);
+            if open && failed {
+                let refusal = reply::precondition_failed("partial tx completion");
+                self.refuse(number, (90, 20), &refusal);
+            } else if open {
                 self.say(number, &Method::TxCommitOk {});
             }
         }
@@ -70,6 +75,11 @@ impl Session {
             Done::Appended(key, appended) => {
                 self.on_their_way.0 -= appended.bytes;
                 self.on_their_way.1 -= appended.records;
+                if let Some(commit) = &mut self.committing
+                    && (commit.number, commit.turn) == (key.0, key.1)
+                {
+                    commit.failed |= appended.failed;
+                }
                 if let Some(lane) = self.lanes.get_mut(&key) {
                     lane.landed();
                 }

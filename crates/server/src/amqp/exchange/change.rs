@@ -13,7 +13,7 @@ use kelda_meta::{Meta, ProposeError};
 
 use super::matching;
 use super::route::{self, ALTERNATE, arguments, find};
-use crate::amqp::name;
+use super::sweep::sweep;
 use crate::amqp::reply::{self, Refusal};
 use crate::amqp::wire::{Short, Table};
 
@@ -165,8 +165,7 @@ pub async fn delete(meta: &dyn Meta, vhost: &Short, name: &Short, if_unused: boo
             let text = format!("exchange name '{}' contains reserved prefix 'amq.*'", name.text());
             return Err(reply::access_refused(text));
         }
-        let of_it: Vec<_> = route::bindings(&view, vhost.bytes(), name.bytes()).collect();
-        if if_unused && of_it.iter().any(|(_, row, _)| row.source == existing.id) {
+        if if_unused && route::live(&view, vhost.bytes(), name.bytes(), existing.id).next().is_some() {
             return Err(reply::precondition_failed(format!("{} in use", described(name, vhost))));
         }
         let key = exchange_key(vhost.bytes(), name.bytes());
@@ -174,11 +173,8 @@ pub async fn delete(meta: &dyn Meta, vhost: &Short, name: &Short, if_unused: boo
         if !propose(meta, delete.into()).await? {
             continue;
         }
-        // They are dead already; their rows only take room.
-        for (key, _, version) in of_it {
-            let delete = DeleteKey { space: KeySpace::Binding, key: key.encode(), expected_version: version };
-            let _ = propose(meta, delete.into()).await?;
-        }
+        // Its bindings are dead already; their rows only take room.
+        sweep(meta, vhost.bytes(), &[]).await;
         return Ok(());
     }
     Err(overtaken())
@@ -217,6 +213,7 @@ pub async fn unbind(meta: &dyn Meta, vhost: &Short, binding: &Binding) -> Result
         };
         let delete = DeleteKey { space: KeySpace::Binding, key: key.clone(), expected_version: version };
         if propose(meta, delete.into()).await? {
+            sweep(meta, vhost.bytes(), std::slice::from_ref(binding.source.bytes())).await;
             return Ok(());
         }
     }
@@ -233,10 +230,9 @@ fn resolve(meta: &dyn Meta, vhost: &Short, binding: &Binding) -> Result<(Binding
         let found = find(&view, vhost.bytes(), binding.destination.bytes());
         Destination::Exchange(found.ok_or_else(|| unknown(&binding.destination, vhost))?.id)
     } else {
-        let name = name::stream(vhost.bytes(), binding.destination.bytes());
-        let entry = name.and_then(|name| view.entry(&name).map(|entry| entry.stream));
+        let found = route::queue(&view, vhost.bytes(), binding.destination.bytes());
         let queue = crate::amqp::queue::described(&binding.destination, vhost);
-        Destination::Queue(entry.ok_or_else(|| reply::not_found(format!("no {queue}")))?)
+        Destination::Queue(found.ok_or_else(|| reply::not_found(format!("no {queue}")))?.1)
     };
     let source =
         find(&view, vhost.bytes(), binding.source.bytes()).ok_or_else(|| unknown(&binding.source, vhost))?;

@@ -9,9 +9,9 @@ use bytes::Bytes;
 use kelda_format::amqp::{
     BindingKey, BindingRow, Destination, ExchangeKind, ExchangeRow, exchange_key, source_prefix,
 };
-use kelda_format::rows::KeySpace;
+use kelda_format::rows::{EntryState, KeySpace};
 use kelda_format::wire::{Reader, Wire};
-use kelda_format::{Headers, StreamName, Value};
+use kelda_format::{Headers, StreamId, StreamName, Value};
 use kelda_meta::State;
 
 use super::matching;
@@ -74,14 +74,47 @@ pub fn bindings<'v>(
     })
 }
 
-/// The queues that a message to an exchange reaches, with their streams.
-pub fn route(
-    view: &State,
-    vhost: &[u8],
-    exchange: &Short,
-    keys: &[Short],
-    headers: &Table,
-) -> Vec<(Short, StreamName)> {
+/// The stream of a queue that is in use.
+pub fn queue(view: &State, vhost: &[u8], queue: &[u8]) -> Option<(StreamName, StreamId)> {
+    let name = name::stream(vhost, queue)?;
+    let entry = view.entry(&name).filter(|entry| entry.state == EntryState::Live)?;
+    Some((name, entry.stream))
+}
+
+/// Whether what a binding leads to is there.
+pub fn leads_somewhere(view: &State, vhost: &[u8], key: &BindingKey, row: &BindingRow) -> bool {
+    match row.destination {
+        Destination::Exchange(id) => find(view, vhost, &key.destination).is_some_and(|to| to.id == id),
+        Destination::Queue(stream) => {
+            queue(view, vhost, &key.destination).is_some_and(|(_, there)| there == stream)
+        }
+    }
+}
+
+/// Bindings from an exchange with this id that lead somewhere.
+pub fn live<'v>(
+    view: &'v State,
+    vhost: &'v [u8],
+    source: &[u8],
+    id: u64,
+) -> impl Iterator<Item = (BindingKey, BindingRow)> + use<'v> {
+    bindings(view, vhost, source)
+        .filter(move |(key, row, _)| row.source == id && leads_somewhere(view, vhost, key, row))
+        .map(|(key, row, _)| (key, row))
+}
+
+/// Where a message goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Route {
+    /// The queues, with their streams.
+    pub queues: Vec<(Short, StreamName)>,
+    /// Whether the headers of the message had a say.
+    pub by_headers: bool,
+}
+
+/// The queues that a message to an exchange reaches.
+pub fn route(view: &State, vhost: &[u8], exchange: &Short, keys: &[Short], headers: &Table) -> Route {
+    let mut by_headers = false;
     let mut found = BTreeMap::new();
     let mut seen = BTreeSet::new();
     let mut open = vec![exchange.bytes().clone()];
@@ -90,35 +123,29 @@ pub fn route(
             continue;
         }
         let Some(exchange) = find(view, vhost, &name) else { continue };
+        by_headers |= exchange.row.kind == ExchangeKind::Headers;
         let mut matched = false;
         for (key, row, _) in bindings(view, vhost, &name) {
-            if row.source != exchange.id || !fits(exchange.row.kind, &key, keys, headers) {
+            if row.source != exchange.id
+                || !fits(exchange.row.kind, &key, keys, headers)
+                || !leads_somewhere(view, vhost, &key, &row)
+            {
                 continue;
             }
-            match row.destination {
-                Destination::Exchange(id)
-                    if find(view, vhost, &key.destination).is_some_and(|to| to.id == id) =>
-                {
-                    matched = true;
-                    open.push(key.destination);
-                }
-                Destination::Queue(stream) => {
-                    let Some(name) = name::stream(vhost, &key.destination) else { continue };
-                    if view.entry(&name).is_some_and(|entry| entry.stream == stream)
-                        && let Some(queue) = Short::of(key.destination)
-                    {
-                        matched = true;
-                        found.insert(queue, name);
-                    }
-                }
-                Destination::Exchange(_) => {}
+            matched = true;
+            if let Destination::Exchange(_) = row.destination {
+                open.push(key.destination);
+            } else if let Some(name) = name::stream(vhost, &key.destination)
+                && let Some(queue) = Short::of(key.destination)
+            {
+                found.insert(queue, name);
             }
         }
         if !matched && let Some(Value::Text(other)) = arguments(&exchange.row.arguments).value(ALTERNATE) {
             open.push(Bytes::copy_from_slice(other.as_bytes()));
         }
     }
-    found.into_iter().collect()
+    Route { queues: found.into_iter().collect(), by_headers }
 }
 
 fn fits(kind: ExchangeKind, binding: &BindingKey, keys: &[Short], headers: &Table) -> bool {
