@@ -18,15 +18,14 @@ use crate::node::Phase;
 
 impl Admin {
     /// The metadata of a node that serves.
-    fn meta(&self) -> Result<Arc<dyn Meta>, Response<Body>> {
+    fn meta(&self) -> Result<Arc<dyn Meta>, Refusal> {
         let parts = self.parts.lock().clone();
         match (parts, self.phase.get()) {
             (Some((metalog, _)), Phase::Serving) => Ok(Arc::new(metalog)),
             _ => Err(Refusal::new(
                 Problem::Unavailable,
-                "the node does not serve yet, or not any more: see /ready".to_owned(),
-            )
-            .into_response()),
+                "the node does not serve yet, or not any more: see /ready",
+            )),
         }
     }
 }
@@ -44,7 +43,7 @@ pub(super) async fn put(
         );
         return Err(Refusal::new(Problem::InvalidParameter, detail).into_response());
     }
-    let meta = admin.meta()?;
+    let meta = admin.meta().map_err(Refusal::into_response)?;
     let new = vhost::declare(&*meta, &name)
         .await
         .map_err(|error| Refusal::new(Problem::Unavailable, error.to_string()).into_response())?;
@@ -53,6 +52,6 @@ pub(super) async fn put(
 
 /// Lists them.
 pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Result<Response<Body>, Response<Body>> {
-    let meta = admin.meta()?;
+    let meta = admin.meta().map_err(Refusal::into_response)?;
     Ok(reply(StatusCode::OK, &json!({"vhosts": vhost::all(&meta.view())})))
 }

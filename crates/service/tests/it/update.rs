@@ -78,7 +78,8 @@ fn arguments_are_pinned_once_and_outlive_changes_of_retention() {
         let spell = |retention: &Retention| vec![("bytes".to_owned(), format!("{:?}", retention.max_bytes))];
         let patch = RetentionPatch { max_bytes: Patch::Set(7), ..RetentionPatch::default() };
         update(&node, patch).await.unwrap();
-        let pin = || node.service.pin_arguments(&anybody(), &name("a"), stream, spell);
+        let (caller, named) = (anybody(), name("a"));
+        let pin = || node.service.pin_arguments(&caller, &named, stream, spell);
         let pinned = vec![("bytes".to_owned(), "Some(7)".to_owned())];
         assert_eq!(pin().await.unwrap().arguments, pinned, "what is in force at the first one");
         let patch = RetentionPatch { max_bytes: Patch::Set(8), ..RetentionPatch::default() };

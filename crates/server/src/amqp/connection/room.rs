@@ -63,23 +63,17 @@ impl Session {
         if self.ending != Ending::Not {
             return;
         }
-        match hold {
-            None if !stalled.bounded => return self.wait_for_room(stalled),
-            hold => {
-                if stalled.told {
-                    self.say(0, &Method::Unblocked {});
-                }
-                match hold {
-                    Some(hold) => self.content_part(stalled.frame, hold),
-                    None => {
-                        let text = format!(
-                            "the node has no room for the message: bodies take all of its {} bytes",
-                            self.amqp.room.total()
-                        );
-                        self.refuse(stalled.frame.channel, (60, 40), &reply::resource_error(text));
-                    }
-                }
-            }
+        if hold.is_none() && !stalled.bounded {
+            return self.wait_for_room(stalled);
         }
+        if stalled.told {
+            self.say(0, &Method::Unblocked {});
+        }
+        if let Some(hold) = hold {
+            return self.content_part(stalled.frame, hold);
+        }
+        let total = self.amqp.room.total();
+        let text = format!("the node has no room for the message: bodies take all of its {total} bytes");
+        self.refuse(stalled.frame.channel, (60, 40), &reply::resource_error(text));
     }
 }

@@ -18,6 +18,7 @@ macro_rules! methods {
 
         impl Method {
             /// Reads a method; nothing when its numbers are of none.
+            #[allow(clippy::redundant_closure_call, reason = "the closure is what `?` leaves")]
             pub fn get(payload: Bytes) -> Result<Option<Method>, ((u16, u16), Bytes)> {
                 let mut from = Reader::new(payload.clone());
                 let numbers = u16::get(&mut from).and_then(|class| Ok((class, u16::get(&mut from)?)));
