@@ -16,9 +16,10 @@ use crate::stream::path;
 /// What an append got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// The offset of the first record of the batch; absent for a duplicate whose result is no longer kept.
+    /// The offset of the first record of the batch; absent for a duplicate whose result is no longer kept, and over AMQP, whose
+    /// confirms do not tell it.
     pub first_offset: Option<u64>,
-    /// The offset after the last record of the batch.
+    /// The offset after the last record of the batch; 0 over AMQP.
     pub next_offset: u64,
     /// The server's time of the append, in milliseconds since 1970; absent for a duplicate.
     pub timestamp: Option<Timestamp>,
@@ -33,7 +34,13 @@ impl Kelda {
     /// What the server refused; after [`Error::OutcomeUnknown`] whether the batch was stored is unknown.
     pub async fn append_once(&self, name: &str, batch: Bytes) -> Result<Appended, Error> {
         let headers = [("content-type", CONTENT_TYPE.to_owned())];
-        appended(&self.http.send(Method::POST, &path(name), &headers, batch).await?)
+        appended(
+            &self
+                .transport
+                .http("append an encoded batch")?
+                .send(Method::POST, &path(name), &headers, batch)
+                .await?,
+        )
     }
 }
 

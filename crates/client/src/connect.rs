@@ -7,19 +7,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use hyper::Method;
 use hyper::header::HeaderValue;
 use parking_lot::Mutex;
 use rustls::RootCertStore;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Sender};
 use crate::error::Error;
-use crate::http::Http;
 use crate::meters::{self, Labels, MAX_LABELLED, OTHER};
 use crate::retry::RetryPolicy;
 use crate::tls;
 use crate::trace::{Propagator, Tracing};
+use crate::transport::Transport;
 
 /// How long an answer may take to begin, unless it is set.
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -51,7 +49,7 @@ const MAX_WARNED: usize = 1_000;
 /// ```
 #[derive(Clone)]
 pub struct Kelda {
-    pub(crate) http: Http,
+    pub(crate) transport: Transport,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -121,7 +119,7 @@ impl Kelda {
 
 impl fmt::Debug for Kelda {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kelda").field("endpoint", &self.http.endpoint()).finish_non_exhaustive()
+        f.debug_struct("Kelda").field("endpoint", &self.transport.endpoint()).finish_non_exhaustive()
     }
 }
 
@@ -130,7 +128,7 @@ impl fmt::Debug for Kelda {
 pub(crate) struct Settings {
     pub(crate) token: Option<HeaderValue>,
     pub(crate) agent: Option<HeaderValue>,
-    name: String,
+    pub(crate) name: String,
     pub(crate) http2: bool,
     pub(crate) nodes: Vec<String>,
     /// The authorities to trust instead of the system's.
@@ -317,11 +315,11 @@ impl Builder {
         }
         meters::describe();
         let (diagnostics, name) = (Sender::new(), self.settings.name.clone());
-        let http = Http::new(&self.endpoint, self.settings, diagnostics.clone())?;
+        let transport = Transport::new(&self.endpoint, self.settings, diagnostics.clone())?;
         let (warned, labelled) = (Mutex::default(), Mutex::default());
         let Builder { reconnect, tracing, .. } = self;
         let shared = Shared { reconnect, diagnostics, tracing, warned, name, labelled };
-        Ok(Kelda { http, shared: Arc::new(shared) })
+        Ok(Kelda { transport, shared: Arc::new(shared) })
     }
 
     /// Makes the connection and sees that something answers.
@@ -330,7 +328,7 @@ impl Builder {
     /// As [`Builder::build`]; [`Error::Unreachable`] when nothing answers before the patience of [`Builder::retry`] ends.
     pub async fn connect(self) -> Result<Kelda, Error> {
         let kelda = self.build()?;
-        kelda.http.call(Method::OPTIONS, "/", &[], Bytes::new()).await?;
+        kelda.transport.connect().await?;
         Ok(kelda)
     }
 

@@ -8,6 +8,8 @@ use crate::connect::Kelda;
 use crate::error::{Difference, Error, Problem, StreamMismatch};
 use crate::stream::{StreamHead, head, path};
 use crate::stream_limits::StreamLimits;
+#[cfg(feature = "amqp")]
+use crate::transport::Transport;
 
 impl Kelda {
     /// Creates a stream, or confirms that the one of this name agrees with `limits`: [`StreamHead::created`] says which. Only
@@ -15,12 +17,25 @@ impl Kelda {
     ///
     /// Without any limit it works and says once that such a stream grows until the disk is full.
     ///
+    /// Over AMQP the server compares all limits, so what is not set has to be absent there too, ages as they are spelled;
+    /// a content type, a time to live and a time of expiry are [`Error::Unsupported`]; and of the [`StreamHead`] only the
+    /// name and [`StreamHead::created`] are known.
+    ///
     /// # Errors
     /// [`Error::Mismatch`] when the stream exists with other limits: it shows what the stream has and what was asked for.
     /// [`Error::Invalid`] when a limit has no exact spelling; nothing was sent then.
     pub async fn declare_stream(&self, name: &str, limits: StreamLimits) -> Result<StreamHead, Error> {
         let headers = limits.headers()?;
-        let answer = self.http.call(Method::PUT, &path(name), &headers, Bytes::new()).await;
+        #[cfg(feature = "amqp")]
+        if let Transport::Amqp(amqp) = &self.transport {
+            let head = amqp.declare(name, &limits).await?;
+            if limits.is_unlimited() {
+                self.warn_unlimited(name);
+            }
+            return Ok(head);
+        }
+        let http = self.transport.http("declare a stream")?;
+        let answer = http.call(Method::PUT, &path(name), &headers, Bytes::new()).await;
         let head = head(name, &answer.map_err(|error| mismatch(name, error))?)?;
         let bounded = |header: &str| head.headers.contains_key(header);
         if !bounded("kelda-max-age") && !bounded("kelda-max-bytes") {

@@ -5,6 +5,8 @@ use kelda_format::{Header, Value};
 
 use crate::random;
 
+/// The MIME type of the body: AMQP's property `content-type`.
+pub const CONTENT_TYPE: &str = "content-type";
 /// A unique id of the message: AMQP's property `message-id`.
 pub const MESSAGE_ID: &str = "message-id";
 /// What kind of message it is: AMQP's property `type`.

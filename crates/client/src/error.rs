@@ -54,8 +54,10 @@ impl Problem {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The endpoint is neither an `http://host:port` nor an `https://host:port` URL.
-    #[error("the endpoint {0:?} is not usable: expected http://HOST:PORT or https://HOST:PORT")]
+    /// The endpoint is no URL of a server.
+    #[error(
+        "the endpoint {0:?} is not usable: expected http://HOST:PORT, https://HOST:PORT or amqp://USER:PASSWORD@HOST:PORT/VHOST"
+    )]
     Endpoint(String),
     /// A value that was given to the library cannot be used; nothing was sent.
     #[error("{what} {value} is not usable: expected {expected}")]
@@ -66,6 +68,14 @@ pub enum Error {
         value: String,
         /// What would be right.
         expected: &'static str,
+    },
+    /// The transport has no way to do it; nothing was sent.
+    #[error("{transport} has no way to {what}")]
+    Unsupported {
+        /// What was to be done.
+        what: &'static str,
+        /// The transport.
+        transport: &'static str,
     },
     /// The server could not be reached, or the connection broke before the answer. Nothing was written.
     #[error("no answer from {endpoint}: {cause}")]

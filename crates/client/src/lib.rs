@@ -59,6 +59,8 @@
 //! Owns how requests are made and answers understood, over HTTP. Guarantees that a batch is appended once and
 //! that a reader neither repeats nor skips a record over a lost connection. Never compiles the server.
 
+#[cfg(feature = "amqp")]
+mod amqp;
 pub mod append;
 mod backoff;
 mod checkpoint;
@@ -85,6 +87,7 @@ mod task;
 mod timer;
 mod tls;
 mod trace;
+mod transport;
 
 pub use append::{Appended, encode, encode_bodies};
 pub use checkpoint::{Checkpoint, FileCheckpoint, Position, StoreError};

@@ -9,6 +9,9 @@ use kelda_format::{Header, Headers, StoredRecord, StreamId, Timestamp, Value};
 
 use crate::envelope::{self, TraceContext};
 
+/// The id of a stream that the server does not tell: no stream has it.
+pub(crate) const UNKNOWN: StreamId = StreamId(0);
+
 /// The stream that messages are of.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
@@ -35,11 +38,15 @@ pub struct Message<T> {
     payload: T,
     record: StoredRecord,
     origin: Arc<Origin>,
+    /// The record's own, where the stream has none that is known.
+    content_type: Option<String>,
 }
 
 impl<T> Message<T> {
     pub(crate) fn new(payload: T, record: StoredRecord, origin: Arc<Origin>) -> Message<T> {
-        Message { payload, record, origin }
+        let own = || record.record.headers.get(envelope::CONTENT_TYPE).and_then(envelope::text);
+        let content_type = if origin.content_type.is_empty() { own() } else { None };
+        Message { payload, record, origin, content_type }
     }
 
     /// The payload.
@@ -72,7 +79,8 @@ impl<T> Message<T> {
         self.record.offset.0
     }
 
-    /// When the server took it, in milliseconds since 1970; never decreases within a stream.
+    /// When the server took it, in milliseconds since 1970; never decreases within a stream. AMQP does not tell it: there it is
+    /// the publisher's property `timestamp`, or 0.
     #[must_use]
     pub fn timestamp(&self) -> Timestamp {
         self.record.timestamp
@@ -96,16 +104,17 @@ impl<T> Message<T> {
         &self.origin.stream
     }
 
-    /// The identity of this life of the name.
+    /// The identity of this life of the name; 0 when the server does not tell it, as RabbitMQ.
     #[must_use]
     pub fn stream_id(&self) -> StreamId {
         self.origin.stream_id
     }
 
-    /// The MIME type of the stream's records; empty when it is not known.
+    /// The MIME type of the stream's records; over AMQP, where a stream has none, the message's property `content-type`. Empty
+    /// when it is not known.
     #[must_use]
     pub fn content_type(&self) -> &str {
-        &self.origin.content_type
+        self.content_type.as_deref().unwrap_or(&self.origin.content_type)
     }
 
     /// The headers in order, and `x-stream-offset` last.
@@ -136,11 +145,15 @@ impl<T> Message<T> {
         self.header(name).and_then(envelope::text)
     }
 
-    /// A unique id: that of the producer, or `{stream id}-{offset}` when it gave none.
+    /// A unique id: that of the producer, or `{stream id}-{offset}` when it gave none, with the stream's name in place of an id
+    /// that is not known.
     #[must_use]
     pub fn id(&self) -> String {
         let own = self.header_text(envelope::MESSAGE_ID);
-        own.unwrap_or_else(|| format!("{}-{}", self.origin.stream_id, self.offset()))
+        own.unwrap_or_else(|| match self.origin.stream_id {
+            UNKNOWN => format!("{}-{}", self.origin.stream, self.offset()),
+            id => format!("{id}-{}", self.offset()),
+        })
     }
 
     /// What kind of message it is, if the producer said.

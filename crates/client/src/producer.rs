@@ -6,14 +6,14 @@
 
 pub(crate) mod builder;
 mod claim;
-mod run;
+pub(crate) mod run;
 mod window;
 
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -36,16 +36,49 @@ pub use builder::ProducerBuilder;
 const RECORD_BYTES: usize = 16;
 
 /// What became of a batch.
-type Verdict = Result<Appended, Error>;
+pub(crate) type Verdict = Result<Appended, Error>;
+
+/// Where what became of a batch is told.
+struct Tell {
+    verdict: oneshot::Sender<Verdict>,
+    stored: Arc<AtomicU32>,
+}
+
+impl Tell {
+    /// Tells it. That nobody waits is no error.
+    fn send(self, verdict: Verdict) {
+        let _ = self.verdict.send(verdict);
+    }
+}
+
 /// The same, for all records of it.
-type Told = SharedFuture<oneshot::Receiver<Verdict>>;
+#[derive(Clone)]
+struct Told {
+    verdict: SharedFuture<oneshot::Receiver<Verdict>>,
+    /// Records at the front that are known to be stored, whatever became of the others.
+    stored: Arc<AtomicU32>,
+}
+
+impl Told {
+    fn new() -> (Tell, Told) {
+        let (tell, verdict) = oneshot::channel();
+        let stored = Arc::new(AtomicU32::new(0));
+        (Tell { verdict: tell, stored: Arc::clone(&stored) }, Told { verdict: verdict.shared(), stored })
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Verdict> {
+        let ended = |_| Error::Ended("the producer".to_owned());
+        self.verdict.poll_unpin(context).map(|told| told.map_err(ended).flatten())
+    }
+}
 
 /// What a record got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// Its offset; absent only for a duplicate whose result the server no longer remembers.
+    /// Its offset; absent for a duplicate whose result the server no longer remembers, and over AMQP, whose confirms do not
+    /// tell it.
     pub offset: Option<u64>,
-    /// The server's time; absent for a duplicate.
+    /// The server's time; absent for a duplicate and over AMQP.
     pub timestamp: Option<Timestamp>,
     /// Whether an earlier try had stored it already.
     pub duplicate: bool,
@@ -63,14 +96,18 @@ impl Future for Sent {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let index = self.index;
-        self.told.poll_unpin(context).map(|told| match told {
-            Ok(Ok(appended)) => Ok(Receipt {
+        let stored = Arc::clone(&self.told.stored);
+        self.told.poll(context).map(|verdict| match verdict {
+            Ok(appended) => Ok(Receipt {
                 offset: appended.first_offset.map(|first| first + index),
                 timestamp: appended.timestamp,
                 duplicate: appended.duplicate,
             }),
-            Ok(Err(error)) => Err(error),
-            Err(_) => Err(Error::Ended("the producer".to_owned())),
+            // Confirmed before what befell the rest of its batch.
+            Err(_) if index < u64::from(stored.load(Ordering::Relaxed)) => {
+                Ok(Receipt { offset: None, timestamp: None, duplicate: false })
+            }
+            Err(error) => Err(error),
         })
     }
 }
@@ -85,8 +122,7 @@ impl Future for SentBatch {
     type Output = Result<Appended, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let ended = |_| Error::Ended("the producer".to_owned());
-        self.told.poll_unpin(context).map(|told| told.map_err(ended).flatten())
+        self.told.poll(context)
     }
 }
 
@@ -96,14 +132,14 @@ struct Closed {
     bytes: usize,
     /// The tail that it has to be appended at, if that was asked for.
     expected: Option<u64>,
-    tell: oneshot::Sender<Verdict>,
+    tell: Tell,
 }
 
 /// The batch that is being filled.
 struct Open {
     batch: BatchBuilder,
     bytes: usize,
-    tell: oneshot::Sender<Verdict>,
+    tell: Tell,
     told: Told,
 }
 
@@ -156,8 +192,8 @@ impl State {
     /// Adds a record to the batch that is being filled, or begins one. None is left that is empty.
     fn fill(&mut self, record: &Encoded) -> Result<(), LimitError> {
         let open = self.open.get_or_insert_with(|| {
-            let (tell, told) = oneshot::channel();
-            Open { batch: BatchBuilder::new(), bytes: 0, tell, told: told.shared() }
+            let (tell, told) = Told::new();
+            Open { batch: BatchBuilder::new(), bytes: 0, tell, told }
         });
         let filled = open.batch.push(&record.body, &record.headers, record.timestamp);
         self.open.take_if(|open| open.batch.count() == 0);
@@ -260,11 +296,10 @@ impl Buffer {
 
     fn push_closed(&self, state: &mut State, batch: Batch, bytes: usize, expected: Option<u64>) -> Told {
         state.close_open();
-        let (tell, told) = oneshot::channel();
+        let (tell, told) = Told::new();
         state.bytes += bytes;
         state.closed.push_back(Closed { batch, bytes, expected, tell });
         self.work.notify_one();
-        let told = told.shared();
         state.last = Some(told.clone());
         told
     }
@@ -291,8 +326,7 @@ impl Buffer {
         let mut records = 0;
         for closed in closed {
             records += u64::from(closed.batch.count());
-            // That nobody waits is no error.
-            let _ = closed.tell.send(Err(error.clone()));
+            closed.tell.send(Err(error.clone()));
         }
         self.room.notify_waiters();
         records
@@ -315,6 +349,8 @@ pub struct Producer<T: ?Sized, C = Json> {
     buffer: Arc<Buffer>,
     codec: C,
     tracing: Tracing,
+    /// Whether the transport has neither conditions nor batches.
+    over_amqp: bool,
     content_type: String,
     id: Option<String>,
     epoch: Arc<AtomicU64>,
@@ -344,8 +380,9 @@ impl<T: ?Sized, C: Encode<T>> Producer<T, C> {
     ///
     /// # Errors
     /// The problem `match-offset` when the tail is another; its field `next_offset` is that tail, nothing was written and
-    /// the producer goes on. Otherwise as [`Producer::send`].
+    /// the producer goes on. [`Error::Unsupported`] over AMQP. Otherwise as [`Producer::send`].
     pub async fn send_at(&self, offset: u64, message: Outgoing<'_, T>) -> Result<Receipt, Error> {
+        self.only_http("append at an offset only")?;
         self.buffer.put_at(self.encoded(message)?, offset).await?.await
     }
 
@@ -357,6 +394,10 @@ impl<T: ?Sized, C: Encode<T>> Producer<T, C> {
 }
 
 impl<T: ?Sized, C> Producer<T, C> {
+    fn only_http(&self, what: &'static str) -> Result<(), Error> {
+        if self.over_amqp { Err(Error::Unsupported { what, transport: "AMQP" }) } else { Ok(()) }
+    }
+
     /// Sends records that are to be stored together or not at all: a batch of the caller's own, with bodies that are encoded
     /// already. It goes at once, behind what was sent before. Waits only while too much is under way.
     ///
@@ -373,11 +414,15 @@ impl<T: ?Sized, C> Producer<T, C> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a batch without records; otherwise the producer has ended, and this is why.
+    /// [`Error::Invalid`] for a batch without records, [`Error::Unsupported`] over AMQP for one of several; otherwise the
+    /// producer has ended, and this is why.
     pub async fn send_batch(&self, batch: Batch) -> Result<SentBatch, Error> {
         if batch.is_empty() {
             let (value, expected) = ("without records".to_owned(), "at least one record");
             return Err(Error::Invalid { what: "batch", value, expected });
+        }
+        if batch.count() > 1 {
+            self.only_http("store several records together or not at all")?;
         }
         self.buffer.put_batch(batch).await
     }
@@ -388,7 +433,7 @@ impl<T: ?Sized, C> Producer<T, C> {
     /// Why the producer ended; without idempotence what became of the last batch.
     pub async fn flush(&self) -> Result<(), Error> {
         match self.buffer.flush()? {
-            Some(told) => Sent { told, index: 0 }.await.map(drop),
+            Some(told) => SentBatch { told }.await.map(drop),
             None => Ok(()),
         }
     }

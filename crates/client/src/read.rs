@@ -12,6 +12,7 @@ use kelda_format::records::{CONTENT_TYPE, Frame};
 use crate::backoff::Backoff;
 use crate::connect::Kelda;
 use crate::error::Error;
+use crate::http::Http;
 use crate::start::{EndAt, StartAt};
 use crate::stream::path;
 use crate::timer::{self, Stopwatch};
@@ -59,6 +60,10 @@ pub struct RangeReader {
 }
 
 impl RangeReader {
+    fn http(&self) -> Result<&Http, Error> {
+        self.kelda.transport.http("read a range")
+    }
+
     /// A reader of `stream`; nothing is sent before the first [`RangeReader::next`].
     #[must_use]
     pub fn new(kelda: &Kelda, stream: &str, options: ReadOptions) -> RangeReader {
@@ -114,7 +119,7 @@ impl RangeReader {
         let mut backoff = Backoff::new(self.options.patience);
         let mut live = self.options.follow && self.position.is_some();
         loop {
-            let limit = if live { self.kelda.http.live_limit() } else { backoff.limit() };
+            let limit = if live { self.http()?.live_limit() } else { backoff.limit() };
             let began = Stopwatch::start();
             match self.fetch_once(live, limit).await {
                 Err(error) if error.is_retryable() => {
@@ -135,7 +140,7 @@ impl RangeReader {
         let mut headers = vec![("accept", CONTENT_TYPE.to_owned())];
         headers.extend(self.stream_id.clone().map(|id| ("kelda-if-stream-id", id)));
         let target = format!("{}?{}", self.target, self.query(live));
-        let answer = self.kelda.http.send_within(limit, Method::GET, &target, &headers, Bytes::new()).await?;
+        let answer = self.http()?.send_within(limit, Method::GET, &target, &headers, Bytes::new()).await?;
         self.stream_id = answer.header("kelda-stream-id").map(str::to_owned).or(self.stream_id.take());
         let next = answer.number("stream-next-offset")?;
         let up_to_date = answer.header("stream-up-to-date") == Some("true");

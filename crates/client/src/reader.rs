@@ -4,7 +4,7 @@
 //! where entries come from. Guarantees what `core` does; in addition that a reader whose handle is dropped stops.
 
 pub(crate) mod builder;
-mod core;
+pub(crate) mod core;
 pub(crate) mod dead_letters;
 mod end;
 pub(crate) mod feed;

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::connect::Kelda;
 use crate::error::Error;
 use crate::http::Answer;
+#[cfg(feature = "amqp")]
+use crate::transport::Transport;
 
 /// What stays as it is in a path segment (RFC 3986, unreserved).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -68,7 +70,11 @@ impl Kelda {
     /// # Errors
     /// A problem with status 404 when there is no such stream.
     pub async fn head(&self, name: &str) -> Result<StreamHead, Error> {
-        let answer = self.http.call(Method::HEAD, &path(name), &[], Bytes::new()).await?;
+        let answer = self
+            .transport
+            .http("look at a stream's head")?
+            .call(Method::HEAD, &path(name), &[], Bytes::new())
+            .await?;
         head(name, &answer)
     }
 
@@ -81,9 +87,15 @@ impl Kelda {
         if let Some(after) = start_after {
             target.push_str(&format!("&start_after={}", utf8_percent_encode(after, SEGMENT)));
         }
-        let body = self.http.call(Method::GET, &target, &[], Bytes::new()).await?.bytes().await?;
+        let body = self
+            .transport
+            .http("list streams")?
+            .call(Method::GET, &target, &[], Bytes::new())
+            .await?
+            .bytes()
+            .await?;
         let wrong = |error: serde_json::Error| {
-            Error::Protocol(format!("{} sent no list of streams: {error}", self.http.endpoint()))
+            Error::Protocol(format!("{} sent no list of streams: {error}", self.transport.endpoint()))
         };
         serde_json::from_slice(&body).map_err(wrong)
     }
@@ -93,7 +105,15 @@ impl Kelda {
     /// # Errors
     /// A problem with status 404 when there is no such stream; [`Error::Protocol`] when a server that is no Kelda says yes.
     pub async fn delete(&self, name: &str) -> Result<(), Error> {
-        let answer = self.http.send(Method::DELETE, &path(name), &[], Bytes::new()).await?;
+        #[cfg(feature = "amqp")]
+        if let Transport::Amqp(amqp) = &self.transport {
+            return amqp.delete(name).await;
+        }
+        let answer = self
+            .transport
+            .http("delete a stream")?
+            .send(Method::DELETE, &path(name), &[], Bytes::new())
+            .await?;
         // Some other server may answer anything with success.
         answer.required("kelda-stream-id").map(drop)
     }
@@ -105,7 +125,14 @@ impl Kelda {
     pub async fn trim(&self, name: &str, offset: u64, stream_id: Option<&str>) -> Result<StreamHead, Error> {
         let mut headers = vec![("kelda-trim-before", offset.to_string())];
         headers.extend(stream_id.map(|id| ("kelda-if-stream-id", id.to_owned())));
-        head(name, &self.http.call(Method::PATCH, &path(name), &headers, Bytes::new()).await?)
+        head(
+            name,
+            &self
+                .transport
+                .http("trim a stream")?
+                .call(Method::PATCH, &path(name), &headers, Bytes::new())
+                .await?,
+        )
     }
 
     /// Changes the limits of a stream.
@@ -127,7 +154,14 @@ impl Kelda {
         ];
         let headers: Vec<_> =
             headers.into_iter().filter_map(|(header, value)| Some((header, value?))).collect();
-        head(name, &self.http.call(Method::PATCH, &path(name), &headers, Bytes::new()).await?)
+        head(
+            name,
+            &self
+                .transport
+                .http("change the limits of a stream")?
+                .call(Method::PATCH, &path(name), &headers, Bytes::new())
+                .await?,
+        )
     }
 
     /// Seals the stream: it takes no more records. Repeating it is no error. Returns the final offset.
@@ -136,7 +170,11 @@ impl Kelda {
     /// A problem with status 404 when there is no such stream.
     pub async fn seal(&self, name: &str) -> Result<u64, Error> {
         let headers = [("stream-closed", "true".to_owned())];
-        let answer = self.http.call(Method::POST, &path(name), &headers, Bytes::new()).await?;
+        let answer = self
+            .transport
+            .http("seal a stream")?
+            .call(Method::POST, &path(name), &headers, Bytes::new())
+            .await?;
         answer.number("stream-next-offset")
     }
 }

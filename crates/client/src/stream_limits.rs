@@ -154,6 +154,23 @@ impl StreamLimits {
         self.content_type.as_deref()
     }
 
+    /// The bounds in bytes: of the stream, and of a segment.
+    #[cfg(feature = "amqp")]
+    pub(crate) fn byte_limits(&self) -> (Option<u64>, Option<u64>) {
+        (self.max_bytes, self.segment_bytes)
+    }
+
+    /// What of this AMQP has no argument for, as [`Error::Unsupported`] says it.
+    #[cfg(feature = "amqp")]
+    pub(crate) fn beyond_amqp(&self) -> Option<&'static str> {
+        let set = [
+            (self.content_type.is_some(), "give a stream a content type"),
+            (self.ttl.is_some(), "give a stream a time to live"),
+            (self.expires_at.is_some(), "give a stream a time of expiry"),
+        ];
+        set.into_iter().find(|(set, _)| *set).map(|(_, what)| what)
+    }
+
     /// The maximal age as AMQP takes it.
     ///
     /// # Errors

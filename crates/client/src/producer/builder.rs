@@ -10,13 +10,19 @@ use kelda_format::limits::{MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_INTEGER, PROD
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
-use super::run::{Identity, Sending, Transport};
+use super::run::{Append, HttpAppend, Identity, Sending};
 use super::{Bounds, Buffer, Producer, State, claim};
+#[cfg(feature = "amqp")]
+use crate::amqp::AmqpAppend;
 use crate::codec::{Encode, Json};
 use crate::connect::Kelda;
 use crate::error::Error;
+#[cfg(feature = "amqp")]
+use crate::message::UNKNOWN;
 use crate::meters::ProducerMeters;
 use crate::retry::RetryPolicy;
+#[cfg(feature = "amqp")]
+use crate::transport::Transport;
 use crate::{random, task};
 
 /// How long a record waits for others while something is under way.
@@ -103,7 +109,8 @@ impl<T: ?Sized, C> ProducerBuilder<T, C> {
     }
 
     /// Whether what is sent again is told from what is new (yes). Without it one batch is under way at a time, and one
-    /// whose answer was lost is not sent again: its records have [`Error::OutcomeUnknown`].
+    /// whose answer was lost is not sent again: its records have [`Error::OutcomeUnknown`]. RabbitMQ cannot tell them, so over
+    /// AMQP with that server it is always so, and a record that was confirmed before the connection was lost has its receipt.
     pub fn idempotent(mut self, idempotent: bool) -> Self {
         self.options.idempotent = idempotent;
         self
@@ -154,14 +161,12 @@ impl<T: ?Sized, C: Encode<T>> ProducerBuilder<T, C> {
     pub async fn open(self) -> Result<Producer<T, C>, Error> {
         let ProducerBuilder { kelda, stream, codec, mut options, .. } = self;
         check(&options)?;
-        let head = kelda.head(&stream).await?;
-        let identity = identity(&kelda, &stream, &options).await?;
-        let (id, epoch) = (identity.id.clone(), Arc::clone(&identity.epoch));
+        let Opened { append, content_type, identity } = open(&kelda, &stream, &options).await?;
+        let (id, epoch) = (identity.id, identity.epoch);
         if id.is_none() {
             options.window = 1;
         }
         let meters = ProducerMeters::new(&kelda.labels(&stream));
-        let transport = Transport::new(kelda.clone(), &stream, head.stream_id, identity);
         let buffer = Arc::new(Buffer {
             stream,
             bounds: options.bounds,
@@ -172,32 +177,61 @@ impl<T: ?Sized, C: Encode<T>> ProducerBuilder<T, C> {
         });
         let diagnostics = kelda.shared.diagnostics.clone();
         let Options { window, linger, reconnect, .. } = options;
-        let transport = Box::new(transport);
         let sending =
-            Sending::new(Arc::clone(&buffer), transport, window, linger, reconnect, diagnostics, meters);
+            Sending::new(Arc::clone(&buffer), append, window, linger, reconnect, diagnostics, meters);
         drop(task::spawn(sending.run()));
         let tracing = kelda.shared.tracing.clone();
-        let content_type = head.content_type;
-        Ok(Producer { buffer, codec, tracing, content_type, id, epoch, payload: PhantomData })
+        let over_amqp = kelda.transport.http("").is_err();
+        Ok(Producer { buffer, codec, tracing, over_amqp, content_type, id, epoch, payload: PhantomData })
     }
+}
+
+/// What a producer writes by.
+struct Opened {
+    append: Box<dyn Append>,
+    content_type: String,
+    identity: Identity,
+}
+
+/// Looks at the stream, and settles under which id is written.
+async fn open(kelda: &Kelda, stream: &str, options: &Options) -> Result<Opened, Error> {
+    #[cfg(feature = "amqp")]
+    if let Transport::Amqp(amqp) = &kelda.transport {
+        let stream_id = amqp.identify(stream).await?;
+        let identity = match stream_id {
+            UNKNOWN if options.id.is_some() || options.epoch.is_some() => {
+                let what = "tell the records of a producer from repetitions: only a Kelda has";
+                return Err(Error::Unsupported { what, transport: "AMQP" });
+            }
+            UNKNOWN => Identity::none(),
+            _ => identity(kelda, stream, options).await?,
+        };
+        let append = AmqpAppend::new(amqp, stream, stream_id.to_string(), identity.clone())?;
+        return Ok(Opened { append: Box::new(append), content_type: String::new(), identity });
+    }
+    let http = kelda.transport.http("write to a stream")?;
+    let head = kelda.head(stream).await?;
+    let identity = identity(kelda, stream, options).await?;
+    let append = HttpAppend::new(http, stream, head.stream_id, identity.clone());
+    Ok(Opened { append: Box::new(append), content_type: head.content_type, identity })
 }
 
 /// Under which id and epoch it writes.
 async fn identity(kelda: &Kelda, stream: &str, options: &Options) -> Result<Identity, Error> {
     let identity =
-        |id: Option<String>, own, epoch| Identity { id, own, epoch: Arc::new(AtomicU64::new(epoch)) };
+        |id: String, own, epoch| Identity { id: Some(id), own, epoch: Arc::new(AtomicU64::new(epoch)) };
     if !options.idempotent {
-        return Ok(identity(None, false, 0));
+        return Ok(Identity::none());
     }
     let Some(id) = &options.id else {
         let id = format!("kelda-{:016x}{:016x}", random::seed(), random::seed());
-        return Ok(identity(Some(id), true, options.epoch.unwrap_or(0)));
+        return Ok(identity(id, true, options.epoch.unwrap_or(0)));
     };
     let epoch = match options.epoch {
         Some(epoch) => epoch,
         None => claim::epoch(kelda, stream, id).await?,
     };
-    Ok(identity(Some(id.clone()), false, epoch))
+    Ok(identity(id.clone(), false, epoch))
 }
 
 fn check(options: &Options) -> Result<(), Error> {

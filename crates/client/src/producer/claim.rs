@@ -42,7 +42,12 @@ async fn in_force(kelda: &Kelda, stream: &str, id: &str) -> Result<Option<u64>, 
     ];
     // JSON, so that it is well-formed for a stream of any type.
     let batch = append::encode(&Batch::single(Bytes::from_static(b"null"))?);
-    match kelda.http.call(Method::POST, &path(stream), &headers, batch).await {
+    match kelda
+        .transport
+        .http("claim an epoch: set one with `ProducerBuilder::epoch`")?
+        .call(Method::POST, &path(stream), &headers, batch)
+        .await
+    {
         Ok(_) => Err(Error::Protocol(format!("a gap in the sequence of producer {id:?} was accepted"))),
         Err(Error::Problem(problem)) if problem.code() == "stale-epoch" => {
             let epoch = number(&problem, "producer_epoch");

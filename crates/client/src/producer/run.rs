@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,16 +13,15 @@ use futures::stream::FuturesUnordered;
 use hyper::Method;
 use kelda_format::limits::MAX_INTEGER;
 use kelda_format::records::CONTENT_TYPE;
-use tokio::sync::oneshot;
 
 use super::claim::number;
 use super::window::{Number, Send, Window};
-use super::{Buffer, Closed, Verdict};
+use super::{Buffer, Closed, Tell, Verdict};
 use crate::append::{self, Appended};
 use crate::backoff::Backoff;
-use crate::connect::Kelda;
 use crate::diagnostic::{Diagnostic, Sender};
 use crate::error::Error;
+use crate::http::Http;
 use crate::meters::ProducerMeters;
 use crate::retry::RetryPolicy;
 use crate::stream::path;
@@ -30,14 +29,16 @@ use crate::timer::{self, Stopwatch};
 
 /// One batch as it is sent, and sent again.
 #[derive(Clone, Debug)]
-pub(super) struct Request {
-    pub(super) sequence: u64,
-    pub(super) body: Bytes,
-    pub(super) expected: Option<u64>,
+pub(crate) struct Request {
+    pub(crate) sequence: u64,
+    pub(crate) body: Bytes,
+    pub(crate) expected: Option<u64>,
+    /// Counts the records at the front that are stored, where a batch may be stored in part.
+    pub(crate) stored: Arc<AtomicU32>,
 }
 
 /// A transport, as a producer sees it.
-pub(super) trait Append: std::marker::Send + Sync + 'static {
+pub(crate) trait Append: std::marker::Send + Sync + 'static {
     /// Sends a batch in one try.
     fn append(&self, request: Request) -> BoxFuture<'static, Verdict>;
 
@@ -49,8 +50,8 @@ pub(super) trait Append: std::marker::Send + Sync + 'static {
 }
 
 /// Batches over HTTP.
-pub(super) struct Transport {
-    kelda: Kelda,
+pub(super) struct HttpAppend {
+    http: Http,
     target: String,
     stream: String,
     stream_id: String,
@@ -59,38 +60,60 @@ pub(super) struct Transport {
 
 /// Under which id and epoch a producer writes.
 #[derive(Clone, Debug)]
-pub(super) struct Identity {
-    pub(super) id: Option<String>,
+pub(crate) struct Identity {
+    pub(crate) id: Option<String>,
     /// Whether no other run can have the id.
-    pub(super) own: bool,
+    pub(crate) own: bool,
     /// Shared with the handle of the producer.
-    pub(super) epoch: Arc<AtomicU64>,
+    pub(crate) epoch: Arc<AtomicU64>,
 }
 
-impl Transport {
-    pub(super) fn new(kelda: Kelda, stream: &str, stream_id: String, identity: Identity) -> Transport {
-        Transport { kelda, target: path(stream), stream: stream.to_owned(), stream_id, identity }
+impl Identity {
+    /// Nothing tells repetitions.
+    pub(crate) fn none() -> Identity {
+        Identity { id: None, own: false, epoch: Arc::default() }
     }
 
-    /// The problems that have a kind of their own.
-    fn typed(stream: &str, stream_id: &str, id: &str, epoch: u64, error: Error) -> Error {
-        let Error::Problem(problem) = &error else { return error };
-        match problem.code() {
-            "stale-epoch" => {
-                let current = number(problem, "producer_epoch").unwrap_or(epoch);
-                Error::Fenced { producer: id.to_owned(), epoch, current }
-            }
-            "stream-id-mismatch" => {
-                let found = problem.fields.get("stream_id").and_then(|id| id.as_str()).unwrap_or("unknown");
-                let expected = kelda_format::StreamId(stream_id.parse().unwrap_or_default());
-                Error::StreamChanged { stream: stream.to_owned(), expected, found: found.to_owned() }
-            }
-            _ => error,
+    /// Takes the next epoch, if no other run can be in its way.
+    pub(crate) fn renew(&self) -> Option<u64> {
+        let next = self.epoch.load(Ordering::Relaxed) + 1;
+        (self.own && next <= MAX_INTEGER).then(|| {
+            self.epoch.store(next, Ordering::Relaxed);
+            next
+        })
+    }
+}
+
+impl HttpAppend {
+    pub(super) fn new(http: &Http, stream: &str, stream_id: String, identity: Identity) -> HttpAppend {
+        HttpAppend {
+            http: http.clone(),
+            target: path(stream),
+            stream: stream.to_owned(),
+            stream_id,
+            identity,
         }
     }
 }
 
-impl Append for Transport {
+/// The problems that have a kind of their own.
+pub(crate) fn typed(stream: &str, stream_id: &str, id: &str, epoch: u64, error: Error) -> Error {
+    let Error::Problem(problem) = &error else { return error };
+    match problem.code() {
+        "stale-epoch" => {
+            let current = number(problem, "producer_epoch").unwrap_or(epoch);
+            Error::Fenced { producer: id.to_owned(), epoch, current }
+        }
+        "stream-id-mismatch" => {
+            let found = problem.fields.get("stream_id").and_then(|id| id.as_str()).unwrap_or("unknown");
+            let expected = kelda_format::StreamId(stream_id.parse().unwrap_or_default());
+            Error::StreamChanged { stream: stream.to_owned(), expected, found: found.to_owned() }
+        }
+        _ => error,
+    }
+}
+
+impl Append for HttpAppend {
     fn append(&self, request: Request) -> BoxFuture<'static, Verdict> {
         let mut headers =
             vec![("content-type", CONTENT_TYPE.to_owned()), ("kelda-if-stream-id", self.stream_id.clone())];
@@ -101,23 +124,18 @@ impl Append for Transport {
             headers.push(("producer-seq", request.sequence.to_string()));
         }
         headers.extend(request.expected.map(|offset| ("kelda-match-offset", offset.to_string())));
-        let (http, target) = (self.kelda.http.clone(), self.target.clone());
+        let (http, target) = (self.http.clone(), self.target.clone());
         let (stream, stream_id) = (self.stream.clone(), self.stream_id.clone());
         let id = self.identity.id.clone().unwrap_or_default();
         Box::pin(async move {
             let answer = http.send(Method::POST, &target, &headers, request.body).await;
             let appended = answer.and_then(|answer| append::appended(&answer));
-            appended.map_err(|error| Transport::typed(&stream, &stream_id, &id, epoch, error))
+            appended.map_err(|error| typed(&stream, &stream_id, &id, epoch, error))
         })
     }
 
     fn renew(&mut self) -> Option<u64> {
-        let Identity { own, epoch, .. } = &self.identity;
-        let next = epoch.load(Ordering::Relaxed) + 1;
-        (*own && next <= MAX_INTEGER).then(|| {
-            epoch.store(next, Ordering::Relaxed);
-            next
-        })
+        self.identity.renew()
     }
 
     fn id(&self) -> Option<&str> {
@@ -133,7 +151,7 @@ struct UnderWay {
     expected: Option<u64>,
     /// Whether a try of it may have been stored although no answer says so.
     unsure: bool,
-    tell: oneshot::Sender<Verdict>,
+    tell: Tell,
 }
 
 /// The loop.
@@ -261,6 +279,7 @@ impl Sending {
             sequence: send.sequence,
             body: batch.body.clone(),
             expected: batch.expected,
+            stored: Arc::clone(&batch.tell.stored),
         });
         let answer = request.map(|request| self.transport.append(request));
         Box::pin(async move {
@@ -363,8 +382,7 @@ impl Sending {
             if verdict.is_err() {
                 self.meters.failed(u64::from(records));
             }
-            // That nobody waits is no error.
-            let _ = tell.send(verdict);
+            tell.send(verdict);
         }
         if freed > 0 {
             let mut state = self.buffer.state.lock();
@@ -381,7 +399,7 @@ impl Sending {
         let mut failed = 0;
         for (_, batch) in self.under_way {
             failed += u64::from(batch.records);
-            let _ = batch.tell.send(Err(error.clone()));
+            batch.tell.send(Err(error.clone()));
         }
         failed += self.buffer.fail(error);
         self.meters.failed(failed);

@@ -18,12 +18,14 @@ use super::messages::Messages;
 use super::run::{self, Asking, OnGap};
 use super::saver::{self, SaveEvery, Saver};
 use super::shared::{Handler, Shared};
+#[cfg(feature = "amqp")]
+use crate::amqp::{Amqp, AmqpFeed};
 use crate::backoff::Backoff;
 use crate::checkpoint::{AnyCheckpoint, Checkpoint, Position};
 use crate::codec::{Decode, Json};
 use crate::connect::Kelda;
 use crate::error::Error;
-use crate::message::{Message, Origin};
+use crate::message::{Message, Origin, UNKNOWN};
 use crate::meters::ReaderMeters;
 use crate::retry::RetryPolicy;
 use crate::start::{EndAt, StartAt};
@@ -31,6 +33,8 @@ use crate::stream::StreamHead;
 use crate::stream_limits::StreamLimits;
 use crate::task;
 use crate::timer::{self, Stopwatch};
+#[cfg(feature = "amqp")]
+use crate::transport::Transport;
 
 /// Entries that may be out to a reader, unless it is set.
 const PREFETCH: u64 = 100;
@@ -259,6 +263,11 @@ impl<T: Send + 'static, C: Decode<T>> ReaderBuilder<T, C> {
 /// Checks the options, looks at the stream, and asks for the first page.
 async fn open(kelda: &Kelda, stream: String, options: Options) -> Result<(Arc<Shared>, Asking), Error> {
     check(&options)?;
+    #[cfg(feature = "amqp")]
+    if let Transport::Amqp(amqp) = &kelda.transport {
+        return open_queue(kelda, amqp, stream, options).await;
+    }
+    let http = kelda.transport.http("read a stream")?;
     let head = kelda.head(&stream).await?;
     let stream_id = stream_id(&head)?;
     let stored = stored(&options, &stream, stream_id).await?;
@@ -271,11 +280,49 @@ async fn open(kelda: &Kelda, stream: String, options: Options) -> Result<(Arc<Sh
         }
     };
     let origin = Arc::new(Origin { stream: stream.clone(), stream_id, content_type: head.content_type });
-    let feed = Arc::new(HttpFeed::new(kelda, &stream, options.end));
+    let feed = Arc::new(HttpFeed::new(http, &stream, options.end));
+    begin(kelda, origin, options, stored, dead, feed).await
+}
+
+/// The same over AMQP, where a queue says less of itself.
+#[cfg(feature = "amqp")]
+async fn open_queue(
+    kelda: &Kelda,
+    amqp: &Amqp,
+    stream: String,
+    options: Options,
+) -> Result<(Arc<Shared>, Asking), Error> {
+    if options.end != End::default() {
+        return Err(Error::Unsupported { what: "end a reader by itself", transport: "AMQP" });
+    }
+    let feed = Arc::new(AmqpFeed::new(amqp, &stream, options.prefetch)?);
+    let stream_id = amqp.identify(&stream).await?;
+    let stored = stored(&options, &stream, stream_id).await?;
+    let dead = match &options.skip {
+        None => None,
+        Some((name, limits)) => {
+            let name = name.clone().unwrap_or_else(|| format!("{stream}.dlq"));
+            let (limits, reconnect) = (limits.clone(), options.reconnect);
+            Some(DeadLetters::open_queue(kelda, amqp, &name, limits, reconnect).await?)
+        }
+    };
+    let origin = Arc::new(Origin { stream, stream_id, content_type: String::new() });
+    begin(kelda, origin, options, stored, dead, feed).await
+}
+
+/// Puts the parts together and asks for the first page.
+async fn begin(
+    kelda: &Kelda,
+    origin: Arc<Origin>,
+    options: Options,
+    stored: Option<Position>,
+    dead: Option<DeadLetters>,
+    feed: Arc<dyn Feed>,
+) -> Result<(Arc<Shared>, Asking), Error> {
     let diagnostics = kelda.shared.diagnostics.clone();
-    let meters = ReaderMeters::new(&kelda.labels(&stream));
+    let meters = ReaderMeters::new(&kelda.labels(&origin.stream));
     let (shared, asking) = assemble(origin, options, stored, dead, feed, diagnostics, meters);
-    asking.first(kelda.http.calls()).await?;
+    asking.first(kelda.transport.calls()).await?;
     Ok((shared, asking))
 }
 
@@ -336,7 +383,8 @@ async fn stored(options: &Options, stream: &str, found: StreamId) -> Result<Opti
     let loaded = checkpoint.load(name).await;
     let loaded = loaded.map_err(|cause| saver::failure(name, "cannot be loaded", cause))?;
     match loaded {
-        Some(position) if position.stream_id != found => {
+        // Over AMQP the id may not be known, now or when the position was stored.
+        Some(position) if position.stream_id != found && ![position.stream_id, found].contains(&UNKNOWN) => {
             let (stream, found) = (stream.to_owned(), found.to_string());
             Err(Error::StreamChanged { stream, expected: position.stream_id, found })
         }

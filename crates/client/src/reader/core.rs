@@ -24,15 +24,19 @@ pub(crate) struct Ask {
     pub(crate) count: u64,
     /// Whether to wait at the tail until there is one.
     pub(crate) wait: bool,
+    /// Entries that this connection gave and that are not finished.
+    pub(crate) unfinished: u64,
 }
 
 /// What came of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Given<E> {
-    /// Consecutive entries, by offset.
+    /// Consecutive entries, by offset; ascending ones when they are `sparse`.
     pub(crate) entries: Vec<(u64, E)>,
-    /// The offset behind them.
-    pub(crate) next: u64,
+    /// Whether offsets between entries may never have been entries.
+    pub(crate) sparse: bool,
+    /// The offset behind them; nothing when there are none and the transport does not tell where it is.
+    pub(crate) next: Option<u64>,
     /// Whether that is the tail.
     pub(crate) caught_up: bool,
     /// Whether nothing will ever follow.
@@ -127,9 +131,9 @@ impl<E> Core<E> {
             return None;
         }
         self.asked = true;
-        let room = self.room();
+        let (room, wait, unfinished) = (self.room(), self.caught_up, self.outstanding());
         let Some(mut at) = self.at else {
-            return Some(Ask { start: self.told, count: room, wait: false });
+            return Some(Ask { start: self.told, count: room, wait, unfinished });
         };
         // What is done with is not transferred again, be it below the restart point or above.
         at = at.max(self.floor.unwrap_or(at));
@@ -138,7 +142,7 @@ impl<E> Core<E> {
         }
         self.at = Some(at);
         let until_done = self.done.next_start(at).map_or(u64::MAX, |start| start - at);
-        Some(Ask { start: StartAt::Offset(at), count: room.min(until_done), wait: self.caught_up })
+        Some(Ask { start: StartAt::Offset(at), count: room.min(until_done), wait, unfinished })
     }
 
     /// Whether [`Core::ask`] asks for something.
@@ -160,8 +164,9 @@ impl<E> Core<E> {
     /// Takes an answer. What is beyond the room is left, to be asked for again.
     pub(crate) fn give(&mut self, given: Given<E>) -> Result<(), Disorder> {
         self.asked = false;
-        if matches!(self.told, StartAt::Next | StartAt::Tail(_)) {
-            self.told = StartAt::Offset(given.entries.first().map_or(given.next, |(offset, _)| *offset));
+        let first = given.entries.first().map(|(offset, _)| *offset).or(given.next);
+        if let (StartAt::Next | StartAt::Tail(_), Some(first)) = (self.told, first) {
+            self.told = StartAt::Offset(first);
         }
         let (before, mut room) = (self.at, self.room());
         let mut at = before;
@@ -170,21 +175,27 @@ impl<E> Core<E> {
                 continue;
             }
             let expected = *at.get_or_insert(offset);
-            if offset != expected {
+            if offset < expected || (offset > expected && !given.sparse) {
                 return Err(Disorder { expected, found: offset });
             }
             if room == 0 {
                 self.at = at;
                 return Ok(());
             }
+            if offset > expected && self.floor.is_some() {
+                // What never was an entry is as good as finished.
+                self.done_with(expected, offset, None);
+            }
+            at = Some(offset + 1);
+            if self.done.end_of(offset).is_some() {
+                continue;
+            }
             room -= 1;
             self.floor.get_or_insert(offset);
             self.buffer.push_back((offset, entry));
-            at = Some(offset + 1);
         }
         // Without entries it is where the server says, which is never back.
-        let next = at.map_or(given.next, |at| at.max(given.next));
-        (self.at, self.caught_up, self.sealed) = (Some(next), given.caught_up, given.sealed);
+        (self.at, self.caught_up, self.sealed) = (at.max(given.next), given.caught_up, given.sealed);
         Ok(())
     }
 

@@ -2,12 +2,13 @@
 //! copy has the body and the headers of the original and names its place; at least once, never exactly. Never touches the
 //! original.
 
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use kelda_format::batch::Batch;
 use kelda_format::{Header, Headers, LimitError, Record, StoredRecord, Value};
 
 use super::end::FailureCause;
+#[cfg(feature = "amqp")]
+use crate::amqp::{Amqp, AmqpTarget};
 use crate::append;
 use crate::backoff::Backoff;
 use crate::connect::Kelda;
@@ -24,7 +25,7 @@ const MAX_REASON_BYTES: usize = 4096;
 /// Where copies are written to.
 pub(crate) trait Target: Send + Sync + 'static {
     /// Writes one copy, in one try.
-    fn write(&self, copy: Bytes) -> BoxFuture<'_, Result<(), Error>>;
+    fn write(&self, copy: Record) -> BoxFuture<'_, Result<(), Error>>;
 }
 
 /// The stream beside a stream.
@@ -53,6 +54,21 @@ impl DeadLetters {
         kelda.declare_stream(name, limits).await?;
         let target = HttpTarget { kelda: kelda.clone(), name: name.to_owned() };
         Ok(DeadLetters::new(Box::new(target), retry))
+    }
+
+    /// Over AMQP: takes the queue of this name as it is, or declares it as a stream.
+    #[cfg(feature = "amqp")]
+    pub(crate) async fn open_queue(
+        kelda: &Kelda,
+        amqp: &Amqp,
+        name: &str,
+        limits: StreamLimits,
+        retry: RetryPolicy,
+    ) -> Result<DeadLetters, Error> {
+        if !amqp.exists(name).await? {
+            kelda.declare_stream(name, limits).await?;
+        }
+        Ok(DeadLetters::new(Box::new(AmqpTarget::new(amqp, name)?), retry))
     }
 
     /// The copy of an entry.
@@ -84,11 +100,10 @@ impl DeadLetters {
 
     /// Writes a copy, again after failures that pass.
     pub(crate) async fn write(&self, copy: Record) -> Result<(), Error> {
-        let encoded = append::encode(&Batch::from_records(&[copy])?);
         let mut backoff = Backoff::of(self.retry);
         loop {
             let began = Stopwatch::start();
-            match self.target.write(encoded.clone()).await {
+            match self.target.write(copy.clone()).await {
                 Err(error) if error.is_retryable() || error.is_lost_connection() => {
                     backoff.spend(began.elapsed());
                     let Some(pause) = backoff.pause() else { return Err(error) };
@@ -106,8 +121,11 @@ struct HttpTarget {
 }
 
 impl Target for HttpTarget {
-    fn write(&self, copy: Bytes) -> BoxFuture<'_, Result<(), Error>> {
-        Box::pin(async move { self.kelda.append_once(&self.name, copy).await.map(drop) })
+    fn write(&self, copy: Record) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            let encoded = append::encode(&Batch::from_records(&[copy])?);
+            self.kelda.append_once(&self.name, encoded).await.map(drop)
+        })
     }
 }
 
@@ -120,7 +138,7 @@ mod tests {
     struct Nowhere;
 
     impl Target for Nowhere {
-        fn write(&self, _: Bytes) -> BoxFuture<'_, Result<(), Error>> {
+        fn write(&self, _: Record) -> BoxFuture<'_, Result<(), Error>> {
             Box::pin(std::future::ready(Ok(())))
         }
     }

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 
 use super::core::{Ask, Given};
 use super::frames::Frames;
-use crate::connect::Kelda;
 use crate::error::{Error, Problem};
+use crate::http::Http;
 use crate::start::EndAt;
 use crate::stream::path;
 
@@ -66,7 +66,7 @@ pub(crate) trait Feed: Send + Sync + 'static {
 
 /// Pages over HTTP: catch-up reads and long-polls of binary records.
 pub(crate) struct HttpFeed {
-    kelda: Kelda,
+    http: Http,
     target: String,
     end: End,
     /// What the last long-poll gave, so that no cache answers twice with one reply.
@@ -87,8 +87,8 @@ const LARGE_PAGE_BYTES: u64 = 4 << 20;
 const LARGE_WINDOW: u64 = 2_000;
 
 impl HttpFeed {
-    pub(crate) fn new(kelda: &Kelda, stream: &str, end: End) -> HttpFeed {
-        HttpFeed { kelda: kelda.clone(), target: path(stream), end, cursor: Mutex::new(None) }
+    pub(crate) fn new(http: &Http, stream: &str, end: End) -> HttpFeed {
+        HttpFeed { http: http.clone(), target: path(stream), end, cursor: Mutex::new(None) }
     }
 
     async fn once(&self, ask: Ask, expected: Option<StreamId>) -> Result<Page, Error> {
@@ -104,7 +104,7 @@ impl HttpFeed {
         }
         let mut headers = vec![("accept", CONTENT_TYPE.to_owned())];
         headers.extend(expected.map(|id| ("kelda-if-stream-id", id.to_string())));
-        let http = &self.kelda.http;
+        let http = &self.http;
         let limit = if ask.wait { http.live_limit() } else { http.answer_limit() };
         let mut answer = http.send_within(limit, Method::GET, &target, &headers, Bytes::new()).await?;
         if ask.wait {
@@ -123,7 +123,9 @@ impl HttpFeed {
         // A page that is full says that it has its end too.
         let until = self.end.until.is_some() && ended && (entries.len() as u64) < ask.count;
         let reached = until || (self.end.at_tail && caught_up);
-        Ok(Page { stream_id, given: Given { entries, next, caught_up, sealed: sealed || reached }, reached })
+        let (sealed, next) = (sealed || reached, Some(next));
+        let given = Given { entries, sparse: false, next, caught_up, sealed };
+        Ok(Page { stream_id, given, reached })
     }
 }
 

@@ -210,7 +210,16 @@ fn producer_with(
     tokio::spawn(sending.run());
     let (content_type, payload) = ("text/plain".to_owned(), std::marker::PhantomData);
     let tracing = crate::trace::Tracing::default();
-    Producer { buffer, codec: Text, tracing, content_type, id: None, epoch: Arc::default(), payload }
+    Producer {
+        buffer,
+        codec: Text,
+        tracing,
+        over_amqp: false,
+        content_type,
+        id: None,
+        epoch: Arc::default(),
+        payload,
+    }
 }
 
 const BOUNDS: Bounds = Bounds { batch_bytes: 1_000, batch_records: 100, buffer_bytes: 10_000 };

@@ -105,7 +105,8 @@ impl Model {
             self.pinned = Some(from);
         }
         let entries = (from..to).map(|offset| (offset, offset)).collect();
-        let given = Given { entries, next: to, caught_up: to == self.end, sealed: false };
+        let given =
+            Given { entries, sparse: false, next: Some(to), caught_up: to == self.end, sealed: false };
         self.core.give(given).unwrap();
         self.given.extend(from..to);
         self.here.extend(from..to);
@@ -228,7 +229,8 @@ proptest! {
 
 fn given(range: std::ops::Range<u64>, tail: u64) -> Given<u64> {
     let caught_up = range.end == tail;
-    Given { entries: range.clone().map(|at| (at, at)).collect(), next: range.end, caught_up, sealed: false }
+    let entries = range.clone().map(|at| (at, at)).collect();
+    Given { entries, sparse: false, next: Some(range.end), caught_up, sealed: false }
 }
 
 /// A reader from the first record with these given.
@@ -312,7 +314,7 @@ fn half_of_the_window_is_asked_for_at_once() {
 fn records_out_of_order_are_refused() {
     let mut core = reading(1, 0..2);
     core.ask();
-    let wrong = Given { entries: vec![(2, 2), (4, 4)], next: 5, caught_up: true, sealed: false };
+    let wrong = Given { entries: vec![(2, 2), (4, 4)], ..given(2..5, 5) };
     assert_eq!(core.give(wrong), Err(Disorder { expected: 3, found: 4 }));
     let mut core = reading(1, 0..2);
     core.ask();

@@ -90,12 +90,12 @@ async fn with_several_handlers_those_at_work_return_and_the_lowest_failure_count
 
 /// Where copies go in these tests.
 struct Copies {
-    written: Arc<Mutex<Vec<bytes::Bytes>>>,
+    written: Arc<Mutex<Vec<kelda_format::Record>>>,
     answers: Mutex<Vec<u16>>,
 }
 
 impl Target for Copies {
-    fn write(&self, copy: bytes::Bytes) -> BoxFuture<'_, Result<(), Error>> {
+    fn write(&self, copy: kelda_format::Record) -> BoxFuture<'_, Result<(), Error>> {
         let status = self.answers.lock().pop().unwrap_or(200);
         if status == 200 {
             self.written.lock().push(copy);
@@ -106,7 +106,7 @@ impl Target for Copies {
     }
 }
 
-fn letters(answers: &[u16]) -> (DeadLetters, Arc<Mutex<Vec<bytes::Bytes>>>) {
+fn letters(answers: &[u16]) -> (DeadLetters, Arc<Mutex<Vec<kelda_format::Record>>>) {
     let written = Arc::new(Mutex::new(Vec::new()));
     let answers = Mutex::new(answers.iter().rev().copied().collect());
     let target = Box::new(Copies { written: Arc::clone(&written), answers });

@@ -168,7 +168,8 @@ impl State {
         let to = from.saturating_add(ask.count).min(self.end);
         let entries = (from..to).map(|offset| (offset, record(offset))).collect();
         let caught_up = to == self.end;
-        let given = Given { entries, next: to, caught_up, sealed: caught_up && self.sealed };
+        let given =
+            Given { entries, sparse: false, next: Some(to), caught_up, sealed: caught_up && self.sealed };
         Ok(Page { stream_id: self.id, given, reached: false })
     }
 }
