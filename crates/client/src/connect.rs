@@ -37,8 +37,8 @@ const NAME: &str = "kelda-client";
 /// Streams that were warned about are remembered up to so many; beyond, a warning may come twice.
 const MAX_WARNED: usize = 1_000;
 
-/// A connection to a Kelda server or cluster, by `http://` or, with TLS, by `https://`: HTTP connections are made when they are needed and kept for the next
-/// request. Cheap to clone, and all clones share them.
+/// A connection to a Kelda server or cluster, by `http://` or, with TLS, by `https://`; or to a Kelda or a RabbitMQ by `amqp://`.
+/// Connections are made when they are needed and kept for the next request. Cheap to clone, and all clones share them.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), kelda_client::Error> {
@@ -66,7 +66,7 @@ pub(crate) struct Shared {
 }
 
 impl Kelda {
-    /// Connects to `endpoint`, such as `http://127.0.0.1:4437`, with the defaults of [`Kelda::builder`].
+    /// Connects to `endpoint`, such as `http://127.0.0.1:4437` or `amqp://guest:guest@127.0.0.1:5672/VHOST`, with the defaults of [`Kelda::builder`].
     ///
     /// # Errors
     /// As [`Builder::connect`].
@@ -267,7 +267,8 @@ impl Builder {
         self
     }
 
-    /// How long the next bytes of an answer may take to come (30 s).
+    /// How long the next bytes of an answer may take to come (30 s). Over AMQP: how long a server may be silent, by heartbeats of
+    /// half of it, 1 to 60 s.
     pub fn idle_timeout(mut self, limit: Duration) -> Builder {
         self.settings.idle_limit = limit;
         self
@@ -308,7 +309,8 @@ impl Builder {
     /// Prepares the connection; the first request makes it.
     ///
     /// # Errors
-    /// [`Error::Endpoint`] when the URL is not usable, [`Error::Invalid`] for another setting.
+    /// [`Error::Endpoint`] when the URL is not usable, [`Error::Invalid`] for another setting, [`Error::Unsupported`] for one that
+    /// the transport of the URL does not have.
     pub fn build(self) -> Result<Kelda, Error> {
         if let Some(wrong) = self.settings.wrong {
             return Err(wrong);

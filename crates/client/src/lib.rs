@@ -54,9 +54,10 @@
 //! | ids, types, causes and W3C traces in headers; traces that go on by themselves | [`envelope`], [`TraceContext`], [`Propagator`] |
 //! | metrics through the `metrics` facade, spans and events through `tracing` | the guide's chapter on the client library |
 //!
-//! There are no Cargo features: all of it is always there.
+//! Over AMQP 0-9-1 the same types speak to a Kelda or a RabbitMQ: `Kelda::connect("amqp://guest:guest@127.0.0.1:5672")`, with the
+//! cargo feature `amqp`, which is on by default. What AMQP has no way to say is [`Error::Unsupported`].
 //!
-//! Owns how requests are made and answers understood, over HTTP. Guarantees that a batch is appended once and
+//! Owns how requests are made and answers understood. Guarantees that a batch is appended once and
 //! that a reader neither repeats nor skips a record over a lost connection. Never compiles the server.
 
 #[cfg(feature = "amqp")]

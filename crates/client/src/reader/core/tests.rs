@@ -355,3 +355,64 @@ fn so_many_before_the_tail_is_a_place_once_it_is_known() {
     core.lost();
     assert_eq!(core.ask().unwrap().start, StartAt::Offset(0), "however many were written meanwhile");
 }
+
+/// Ascending entries of a transport that may leave offsets out and does not say where its end is.
+fn sparse(offsets: &[u64]) -> Given<u64> {
+    let entries: Vec<_> = offsets.iter().map(|at| (*at, *at)).collect();
+    let next = offsets.last().map(|last| last + 1);
+    Given { entries, sparse: true, next, caught_up: true, sealed: false }
+}
+
+#[test]
+fn offsets_that_are_no_entries_are_passed_over() {
+    let mut core: Core<u64> = Core::new(StartAt::First, 10, 1);
+    core.ask().unwrap();
+    core.give(sparse(&[])).unwrap();
+    let ask = core.ask().unwrap();
+    assert_eq!((ask.start, ask.wait, ask.unfinished), (StartAt::First, true, 0));
+    core.give(sparse(&[5, 6, 9])).unwrap();
+    while let Some((ticket, _)) = core.hand_over() {
+        core.finish(ticket, Finish::Handled);
+    }
+    assert_eq!((core.last_handled(), core.restart(), core.remembered()), (Some(9), Some(10), 0));
+    core.ask().unwrap();
+    core.give(sparse(&[20])).unwrap();
+    let (ticket, _) = core.hand_over().unwrap();
+    core.lost();
+    assert_eq!(core.ask().unwrap().start, StartAt::Offset(20), "the oldest that is not finished");
+    core.give(sparse(&[20])).unwrap();
+    assert!(!core.finish(ticket, Finish::Handled));
+    assert_eq!(core.hand_over().map(|(_, entry)| entry), Some(20));
+}
+
+#[test]
+fn what_is_finished_is_dropped_when_it_comes_again() {
+    let mut core: Core<u64> = Core::new(StartAt::First, 10, 2);
+    core.ask().unwrap();
+    core.give(sparse(&[0, 1, 2])).unwrap();
+    let (_, entry) = core.hand_over().unwrap();
+    let (above, _) = core.hand_over().unwrap();
+    core.finish(above, Finish::Handled);
+    core.lost();
+    assert_eq!((entry, core.ask().unwrap().count), (0, 1));
+    // A transport with gaps cannot know where to stop.
+    core.give(sparse(&[0, 1, 2])).unwrap();
+    assert_eq!(core.outstanding(), 2, "0 again and 2");
+}
+
+#[test]
+fn next_stays_next_until_something_says_where_that_is() {
+    let mut core: Core<u64> = Core::new(StartAt::Next, 10, 1);
+    core.ask().unwrap();
+    core.give(sparse(&[])).unwrap();
+    core.lost();
+    assert_eq!(core.ask().unwrap().start, StartAt::Next);
+    core.give(Given { next: Some(7), ..sparse(&[]) }).unwrap();
+    core.lost();
+    assert_eq!(core.ask().unwrap().start, StartAt::Offset(7));
+    let mut core: Core<u64> = Core::new(StartAt::Next, 10, 1);
+    core.ask().unwrap();
+    core.give(sparse(&[3])).unwrap();
+    core.lost();
+    assert_eq!(core.ask().unwrap().start, StartAt::Offset(3));
+}

@@ -1,0 +1,90 @@
+//! Records on their way to a stream.
+
+use kelda_client::{BatchBuilder, Error, Headers, Outgoing, Text};
+
+use super::{Over, World, limits, texts};
+
+pub async fn results_come_in_order(world: World) {
+    world.direct.declare_stream(&world.stream, limits()).await.unwrap();
+    let producer = world.kelda.producer::<str>(&world.stream).codec(Text).open().await.unwrap();
+    let mut sent = Vec::new();
+    for number in 0..3_000 {
+        sent.push(producer.send(&number.to_string()).await.unwrap());
+    }
+    for (sent, number) in sent.into_iter().zip(0..) {
+        let receipt = sent.await.unwrap();
+        assert_eq!(receipt.offset, if world.over.is_amqp() { None } else { Some(number) });
+    }
+    producer.close().await.unwrap();
+    assert_eq!(world.held(&world.stream, "2999").await, texts(0..3_000));
+}
+
+/// A record whose confirm was lost is stored once on Kelda; on RabbitMQ its outcome is unknown, and it is not sent again.
+pub async fn a_lost_connection_repeats_nothing(world: World) {
+    world.direct.declare_stream(&world.stream, limits()).await.unwrap();
+    let producer =
+        world.kelda.producer::<str>(&world.stream).codec(Text).batch_records(50).open().await.unwrap();
+    let mut confirmed = Vec::new();
+    let mut unknown = 0;
+    for round in 0..20_u64 {
+        let mut sent = Vec::new();
+        for number in 0..100 {
+            sent.push(producer.send(&(round * 100 + number).to_string()).await.unwrap());
+        }
+        (world.cut)();
+        for (sent, number) in sent.into_iter().zip(round * 100..) {
+            match sent.await {
+                Ok(_) => confirmed.push(number.to_string()),
+                Err(error) if world.over == Over::RabbitMq => {
+                    assert!(matches!(error, Error::OutcomeUnknown { .. }), "{error}");
+                    unknown += 1;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    producer.close().await.ok();
+    world.fill(999_999..1_000_000).await;
+    let mut held = world.held(&world.stream, "999999").await;
+    held.pop();
+    let mut once = held.clone();
+    once.dedup();
+    assert_eq!(once.len(), held.len(), "none is there twice in a row");
+    let numbers: Vec<u64> = held.iter().map(|text| text.parse().unwrap()).collect();
+    assert!(numbers.is_sorted_by(|a, b| a < b), "in order and once: {numbers:?}");
+    assert!(confirmed.iter().all(|text| held.contains(text)), "all that was confirmed is there");
+    assert!(confirmed.len() + unknown == 2_000 && held.len() <= 2_000);
+}
+
+pub async fn conditions_and_whole_batches_are_for_http(world: World) {
+    world.direct.declare_stream(&world.stream, limits()).await.unwrap();
+    let producer = world.kelda.producer::<str>(&world.stream).codec(Text).open().await.unwrap();
+    let at = producer.send_at(0, Outgoing::new("a")).await.map(drop);
+    let batch = |bodies: &[&str]| {
+        let mut batch = BatchBuilder::new();
+        for body in bodies {
+            batch.push(body.as_bytes(), &Headers::none(), None).unwrap();
+        }
+        batch.finish()
+    };
+    let whole = producer.send_batch(batch(&["b", "c"])).await.map(drop);
+    for outcome in [at, whole] {
+        let said = matches!(&outcome, Err(Error::Unsupported { .. }));
+        assert_eq!(said, world.over.is_amqp(), "{outcome:?}");
+    }
+    producer.send_batch(batch(&["d"])).await.unwrap().await.unwrap();
+}
+
+/// A fixed id needs a server that tells repetitions.
+pub async fn an_id_needs_a_server_that_knows_it(world: World) {
+    world.direct.declare_stream(&world.stream, limits()).await.unwrap();
+    let opened = world.kelda.producer::<str>(&world.stream).codec(Text).id("billing").epoch(1).open().await;
+    match (world.over, opened) {
+        (Over::RabbitMq, Err(Error::Unsupported { .. })) => {}
+        (Over::Http | Over::Kelda, Ok(producer)) => {
+            producer.send("a").await.unwrap().await.unwrap();
+            assert_eq!((producer.id(), producer.epoch()), (Some("billing"), 1));
+        }
+        (over, opened) => panic!("{over:?}: {:?}", opened.map(drop)),
+    }
+}
