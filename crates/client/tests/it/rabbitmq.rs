@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use kelda_client::{Error, Kelda, Message, OnGap, StreamLimits, Text};
 
-use super::suite::proxy::Proxy;
 use super::suite::{Cut, Over, Seen, World, client, resuming, texts, until};
 
 /// The URL, as `amqp://USER:PASSWORD@HOST:PORT/VHOST`.
 const URL: &str = "KELDA_TEST_RABBITMQ";
-/// A command that ends all its connections from its side.
-const CLOSE: &str = "KELDA_TEST_RABBITMQ_CLOSE";
+/// The command that is `rabbitmqctl` for it.
+const CTL: &str = "KELDA_TEST_RABBITMQ_CTL";
+/// A virtual host of its own, so that nothing but the test's own connections is closed.
+const CLOSING: &str = "closing";
 
 fn url() -> Option<String> {
     let url = std::env::var(URL).ok();
@@ -26,29 +27,37 @@ async fn world() -> Option<World> {
     Some(World::behind_a_proxy(&url()?, Over::RabbitMq).await)
 }
 
+/// Runs `rabbitmqctl`, if there is one.
+fn ctl(arguments: &str) -> Option<()> {
+    let Ok(command) = std::env::var(CTL) else {
+        eprintln!("skipped: {CTL} is not set");
+        return None;
+    };
+    let status = Command::new("sh").arg("-c").arg(format!("{command} {arguments}")).status().unwrap();
+    assert!(status.success(), "{command} {arguments}");
+    Some(())
+}
+
 /// A world whose connections are closed by the server.
 fn closing() -> Option<World> {
     let url = url()?;
-    let Ok(command) = std::env::var(CLOSE) else {
-        eprintln!("skipped: {CLOSE} is not set");
-        return None;
-    };
+    ctl(&format!("add_vhost {CLOSING}"))?;
+    ctl(&format!("set_permissions -p {CLOSING} guest '.*' '.*' '.*'"))?;
+    let (server, _) = url.rsplit_once('/').unwrap();
+    let url = format!("{server}/{CLOSING}");
     let cut: Cut = Arc::new(move || {
-        let status = Command::new("sh").arg("-c").arg(&command).status().unwrap();
-        assert!(status.success(), "{command}");
+        ctl(&format!("close_all_connections --vhost {CLOSING} test")).unwrap();
     });
     Some(World::new(client(&url), client(&url), Over::RabbitMq, cut))
 }
 
 scenarios!(world);
 
-/// In one test: a server that closes connections closes those of all tests.
+/// One after the other, since closing meets all of them.
 #[tokio::test]
 async fn connections_that_the_server_closes() {
-    if closing().is_none() {
-        return;
-    }
-    resuming::after_the_newest_finished(closing().unwrap()).await;
+    let Some(world) = closing() else { return };
+    resuming::after_the_newest_finished(world).await;
     resuming::at_the_oldest_unfinished(closing().unwrap()).await;
     resuming::with_several_handlers(closing().unwrap()).await;
 }

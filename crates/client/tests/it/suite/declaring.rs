@@ -63,7 +63,7 @@ pub async fn what_amqp_cannot_do_is_said(world: World) {
         kelda.trim(stream, 1, None).await.map(drop),
         kelda.set(stream, &kelda_client::Limits::default()).await.map(drop),
         kelda.seal(stream).await.map(drop),
-        RangeReader::new(kelda.clone(), stream, read).next().await.map(drop),
+        RangeReader::new(kelda, stream, read).next().await.map(drop),
         kelda.declare_stream("typed", StreamLimits::new().content_type("text/plain")).await.map(drop),
     ];
     for (index, outcome) in errors.into_iter().enumerate() {

@@ -1,5 +1,7 @@
 //! Records on their way to a stream.
 
+use std::collections::BTreeSet;
+
 use kelda_client::{BatchBuilder, Error, Headers, Outgoing, Text};
 
 use super::{Over, World, limits, texts};
@@ -47,11 +49,11 @@ pub async fn a_lost_connection_repeats_nothing(world: World) {
     world.fill(999_999..1_000_000).await;
     let mut held = world.held(&world.stream, "999999").await;
     held.pop();
-    let mut once = held.clone();
-    once.dedup();
-    assert_eq!(once.len(), held.len(), "none is there twice in a row");
-    let numbers: Vec<u64> = held.iter().map(|text| text.parse().unwrap()).collect();
-    assert!(numbers.is_sorted_by(|a, b| a < b), "in order and once: {numbers:?}");
+    let once: BTreeSet<&String> = held.iter().collect();
+    assert_eq!(once.len(), held.len(), "none is there twice");
+    if world.over != Over::RabbitMq {
+        assert_eq!(held, texts(0..2_000), "all, in order");
+    }
     assert!(confirmed.iter().all(|text| held.contains(text)), "all that was confirmed is there");
     assert!(confirmed.len() + unknown == 2_000 && held.len() <= 2_000);
 }
