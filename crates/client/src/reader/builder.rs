@@ -292,7 +292,7 @@ async fn open_queue(
     stream: String,
     options: Options,
 ) -> Result<(Arc<Shared>, Asking), Error> {
-    if options.end != End::default() {
+    if options.end.until.is_some() || options.end.at_tail {
         return Err(Error::Unsupported { what: "end a reader by itself", transport: "AMQP" });
     }
     let feed = Arc::new(AmqpFeed::new(amqp, &stream, options.prefetch)?);

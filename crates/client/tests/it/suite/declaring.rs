@@ -51,7 +51,7 @@ pub async fn what_amqp_cannot_do_is_said(world: World) {
     world.filled(1).await;
     let (kelda, stream) = (&world.kelda, world.stream.as_str());
     let read = kelda_client::ReadOptions {
-        start: kelda_client::Start::Offset(0),
+        start: kelda_client::StartAt::Offset(0),
         until: None,
         count: None,
         follow: false,
