@@ -169,7 +169,7 @@ struct Watching {
 }
 
 impl Target for Watching {
-    fn write(&self, _: bytes::Bytes) -> BoxFuture<'_, Result<(), Error>> {
+    fn write(&self, _: kelda_format::Record) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(50)).await;
             let core = self.shared.get().unwrap().core.lock();
