@@ -12,11 +12,13 @@ mod producing;
 mod proxy;
 mod steps;
 
-use std::sync::Arc;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kelda_client::{Kelda, Text};
+use futures::future::BoxFuture;
+use kelda_client::{Kelda, Message, Producer, Text};
 
 use crate::node::Node;
 
@@ -42,7 +44,7 @@ impl World {
     }
 
     /// Appends these numbers.
-    pub async fn fill(&self, name: &str, numbers: std::ops::Range<u64>) {
+    pub async fn fill(&self, name: &str, numbers: Range<u64>) {
         let producer = self.kelda.producer::<str>(name).codec(Text).open().await.unwrap();
         for number in numbers {
             drop(producer.send(&number.to_string()).await.unwrap());
@@ -79,4 +81,35 @@ impl Count {
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::SeqCst)
     }
+}
+
+/// The numbers that a handler has finished, in that order.
+pub type Seen = Arc<Mutex<Vec<u64>>>;
+
+/// A handler that others may come between, and that notes each number when it is done.
+pub fn noting(seen: &Seen) -> impl Fn(Message<String>) -> BoxFuture<'static, ()> + Send + Sync + 'static {
+    let seen = Arc::clone(seen);
+    move |message| {
+        let seen = Arc::clone(&seen);
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            seen.lock().unwrap().push(message.payload().parse().unwrap());
+        })
+    }
+}
+
+/// Appends these numbers one by one, with a rest now and then, each of which has to get the offset that it is.
+pub async fn load(producer: Producer<str, Text>, numbers: Range<u64>, acknowledged: Count) {
+    for number in numbers {
+        let sent = producer.send(&number.to_string()).await.unwrap();
+        let counted = acknowledged.clone();
+        tokio::spawn(async move {
+            assert_eq!(sent.await.unwrap().offset, Some(number));
+            counted.add();
+        });
+        if number % 10 == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    producer.close().await.unwrap();
 }

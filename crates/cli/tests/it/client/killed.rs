@@ -1,31 +1,20 @@
 //! A node that is killed and restarted under readers of each start position and a producer, all at work at once.
 
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use kelda_client::{Kelda, Message, Reader, RetryPolicy, StartAt, Text};
+use kelda_client::{Kelda, Reader, RetryPolicy, StartAt, Text};
 
-use super::{Count, World, until};
+use super::{Count, Seen, World, load, noting, until};
 
 const HELD: u64 = 50;
 const ALL: u64 = 3_050;
 const KILLS: u64 = 4;
 
 /// What one reader was given, in the order of the ends of its handlers.
-type Seen = Arc<Mutex<Vec<u64>>>;
-
 async fn start(kelda: &Kelda, start: StartAt, concurrency: usize) -> (Reader, Seen) {
     let seen = Seen::default();
-    let ended = Arc::clone(&seen);
-    let handler = move |message: Message<String>| {
-        let ended = Arc::clone(&ended);
-        async move {
-            tokio::task::yield_now().await;
-            ended.lock().unwrap().push(message.payload().parse().unwrap());
-        }
-    };
     let stream = kelda.stream::<String>("events").codec(Text).from(start).concurrency(concurrency);
-    (stream.consume(handler).await.unwrap(), seen)
+    (stream.consume(noting(&seen)).await.unwrap(), seen)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -53,21 +42,8 @@ async fn each_record_is_there_once_for_each_reader_and_in_its_place() {
         }
     }
     let acknowledged = Count::default();
-    let counted = acknowledged.clone();
     let producer = kelda.producer::<str>("events").codec(Text).batch_records(20).open().await.unwrap();
-    let writing = tokio::spawn(async move {
-        for number in HELD..ALL {
-            let (sent, counted) = (producer.send(&number.to_string()).await.unwrap(), counted.clone());
-            tokio::spawn(async move {
-                assert_eq!(sent.await.unwrap().offset, Some(number));
-                counted.add();
-            });
-            if number % 10 == 0 {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        }
-        producer.close().await.unwrap();
-    });
+    let writing = tokio::spawn(load(producer, HELD..ALL, acknowledged.clone()));
     for kill in 1..=KILLS {
         until("the load goes on", || acknowledged.get() >= kill * 500).await;
         world.node.kill();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kelda_client::{Kelda, Message, Reader, ReaderBuilder, RetryPolicy, Text};
 
 use super::proxy::{Harm, Proxy};
-use super::{Count, World, text, until};
+use super::{Count, World, load, text, until};
 
 /// A client that notices a silent server soon.
 fn hasty(endpoint: &str) -> Kelda {
@@ -140,21 +140,7 @@ async fn readers_and_a_producer_live_through_kill_9() {
     let first = start(stream().from_next(), &ordered).await;
     let second = start(stream().from_first().concurrency(6), &unordered).await;
     let producer = kelda.producer::<str>("events").codec(Text).batch_records(50).open().await.unwrap();
-    let counted = acknowledged.clone();
-    let writing = tokio::spawn(async move {
-        for number in 0..6_000_u64 {
-            let sent = producer.send(&number.to_string()).await.unwrap();
-            let counted = counted.clone();
-            tokio::spawn(async move {
-                assert_eq!(sent.await.unwrap().offset, Some(number));
-                counted.add();
-            });
-            if number % 10 == 0 {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        }
-        producer.close().await.unwrap();
-    });
+    let writing = tokio::spawn(load(producer, 0..6_000, acknowledged.clone()));
     for round in 1..6 {
         let target = round * 900;
         until("the load goes on", || acknowledged.get() >= target).await;

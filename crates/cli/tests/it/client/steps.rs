@@ -1,14 +1,13 @@
 //! Connections that are cut, that stall or that are late at every step of the protocol, for each start position, with one
 //! handler and with several; and for producers.
 
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use futures::StreamExt as _;
-use kelda_client::{Kelda, Message, ReaderEnd, RetryPolicy, StartAt, Text};
+use kelda_client::{Kelda, ReaderEnd, RetryPolicy, StartAt, Text};
 
 use super::gate::{Gate, Harm, How, Step, Which};
-use super::{text, until};
+use super::{Seen, noting, text, until};
 use crate::node::Node;
 
 /// The node's limit of a wait at the tail.
@@ -76,17 +75,9 @@ async fn read(
     let (step, how) = at;
     // Harm behind the whole answer is none to the reader, so what it asks next is a wait or, after a loss, a page.
     gate.plan([Which::Page, Which::Wait, Which::Read].map(|which| (which, step, how)));
-    let seen = Arc::new(Mutex::new(Vec::<u64>::new()));
-    let ended = Arc::clone(&seen);
-    let handler = move |message: Message<String>| {
-        let ended = Arc::clone(&ended);
-        async move {
-            tokio::task::yield_now().await;
-            ended.lock().unwrap().push(message.payload().parse().unwrap());
-        }
-    };
+    let seen = Seen::default();
     let stream = through.stream::<String>(name).codec(Text).from(start.0);
-    let reader = stream.prefetch(8).concurrency(concurrency).consume(handler).await.unwrap();
+    let reader = stream.prefetch(8).concurrency(concurrency).consume(noting(&seen)).await.unwrap();
     let what = format!("{:?}, {concurrency} at once, {step:?}, {how:?}", start.0);
     // What is held is handled, and the harm done, before more comes: `last` is told anew until then.
     until(&what, || gate.is_done()).await;
