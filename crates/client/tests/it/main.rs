@@ -1,6 +1,7 @@
 //! The client library against real servers, by one suite for all transports. Whoever runs the tests chooses the servers, by
 //! variables with their URLs: `KELDA_TEST_RABBITMQ`, `KELDA_TEST_KELDA_HTTP` and `KELDA_TEST_KELDA_AMQP`. Without one, its tests say
 //! so and pass.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
 
 /// All scenarios, as tests of the worlds that this function makes, if there is a server.
 macro_rules! scenarios {

@@ -65,7 +65,7 @@ impl World {
         let (address, path) = rest.split_once('/').unwrap_or((rest, ""));
         let proxy = proxy::Proxy::start(address).await;
         let user = if credentials.is_empty() { String::new() } else { format!("{credentials}@") };
-        let kelda = client(&format!("{scheme}://{user}{}/{path}", proxy.address).trim_end_matches('/'));
+        let kelda = client(format!("{scheme}://{user}{}/{path}", proxy.address).trim_end_matches('/'));
         World::new(kelda, client(url), over, Arc::new(move || proxy.cut()))
     }
 

@@ -242,7 +242,13 @@ async fn a_loop_has_an_entry_again_as_soon_as_its_old_copy_is_done() {
 async fn a_page_of_another_stream_is_not_taken() {
     let server = Server::holding(0, 3);
     let (shared, _asking) = open(&server, options(StartAt::First), None, None).await;
-    let given = super::super::core::Given { entries: Vec::new(), next: 3, caught_up: true, sealed: false };
+    let given = super::super::core::Given {
+        entries: Vec::new(),
+        next: Some(3),
+        caught_up: true,
+        sealed: false,
+        sparse: false,
+    };
     let page = feed::Page { stream_id: StreamId(6), given, reached: false };
     let taken = shared.take_page(page);
     assert!(matches!(taken, Err(Error::StreamChanged { expected: ID, .. })), "{taken:?}");
