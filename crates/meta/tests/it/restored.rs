@@ -29,7 +29,7 @@ fn lasting(row: &StreamRow) -> StreamRow {
 #[test]
 fn every_state_goes_on_with_all_of_its_streams() {
     let (mut held, mut reserved, mut queued, mut transfers) = (0, 0, 0, 0);
-    for seed in 0..60 {
+    for seed in 0..100 {
         let (state, now) = random(seed);
         invariants::check(&state).unwrap();
         let at = now.plus_ms(1);
