@@ -53,6 +53,7 @@ public final class Client {
         Connection connection = connect(url);
         CountDownLatch over = new CountDownLatch(1);
         boolean[] all = {false};
+        boolean[] left = {false};
         Channel channel = connection.createChannel();
         connection.addShutdownListener(cause -> over.countDown());
         channel.basicQos(20);
@@ -60,10 +61,13 @@ public final class Client {
             @Override
             public void handleDelivery(String tag, Envelope envelope, AMQP.BasicProperties properties, byte[] body)
                     throws java.io.IOException {
-                if (all[0]) {
-                    return;
+                // The client hands over what it had received even after it has told that the connection is gone.
+                synchronized (all) {
+                    if (all[0] || left[0]) {
+                        return;
+                    }
+                    all[0] = !take.test(new Message(properties, body));
                 }
-                all[0] = !take.test(new Message(properties, body));
                 try {
                     getChannel().basicAck(envelope.getDeliveryTag(), false);
                 } catch (AlreadyClosedException gone) {
@@ -77,6 +81,9 @@ public final class Client {
         channel.basicConsume(stream, false, Collections.singletonMap("x-stream-offset", offset), consumer);
         before.run();
         over.await();
+        synchronized (all) {
+            left[0] = true;
+        }
         if (all[0]) {
             try {
                 connection.close();
