@@ -2,10 +2,10 @@
 //!
 //! Owns the order: the messages of one channel for one stream are appended in the order in which they came. A few batches are on
 //! their way at once, and each is handed over only when the one before has its place in the stream; what comes meanwhile is the
-//! next batch. Guarantees that a batch which cannot be appended because of one message is appended message by message. Never
-//! confirms anything itself.
+//! next batch. Guarantees that a batch which cannot be appended because of one message is appended message by message, and that
+//! what became of the batches is told in their order. Never confirms anything itself.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -43,7 +43,11 @@ pub struct Waiting {
 #[derive(Default)]
 pub struct Lane {
     waiting: VecDeque<Waiting>,
-    in_flight: usize,
+    started: u64,
+    /// Batches of which it was told what became of them.
+    landed: u64,
+    /// Batches that are done before an earlier one, by number.
+    early: BTreeMap<u64, Appended>,
     last: Option<Arc<Notify>>,
 }
 
@@ -67,18 +71,34 @@ impl Lane {
 
     /// Whether nothing waits and nothing is on its way.
     pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.in_flight == 0
+        self.waiting.is_empty() && self.started == self.landed
     }
 
-    /// A batch is done.
-    pub fn landed(&mut self) {
-        self.in_flight -= 1;
+    /// Batches on their way.
+    fn in_flight(&self) -> usize {
+        (self.started - self.landed) as usize
     }
 
-    /// Sends the next batch off, when there is one and there may be one more on its way.
-    pub fn start(&mut self, service: &Service, name: &StreamName) -> Option<BoxFuture<'static, Appended>> {
+    /// The batch of this number is done; gives the batches whose turn it is to be told.
+    pub fn landed(&mut self, number: u64, appended: Appended) -> Vec<Appended> {
+        self.early.insert(number, appended);
+        let mut told = Vec::new();
+        while let Some(appended) = self.early.remove(&self.landed) {
+            self.landed += 1;
+            told.push(appended);
+        }
+        told
+    }
+
+    /// Sends the next batch off, when there is one and there may be one more on its way. Gives its number as well.
+    pub fn start(
+        &mut self,
+        service: &Service,
+        name: &StreamName,
+    ) -> Option<BoxFuture<'static, (u64, Appended)>> {
         let (batch, bytes) = self.next_batch()?;
-        self.in_flight += 1;
+        let number = self.started;
+        self.started += 1;
         let (service, name) = (service.clone(), name.clone());
         let placed = Arc::new(Notify::new());
         let before = self.last.replace(Arc::clone(&placed));
@@ -90,7 +110,7 @@ impl Lane {
                 let appended = append(&service, &name, batch, bytes, &placed).await;
                 // Refused or done: nothing of it will be placed any more.
                 placed.notify_one();
-                appended
+                (number, appended)
             }
             .boxed(),
         )
@@ -99,7 +119,7 @@ impl Lane {
     fn next_batch(&mut self) -> Option<(Vec<Waiting>, u64)> {
         let first = self.waiting.front()?;
         let most = if first.claim.is_some() { CLAIMED } else { BATCHES };
-        if self.in_flight >= most {
+        if self.in_flight() >= most {
             return None;
         }
         let (mut bytes, mut count) = (first.record.byte_len(), 1);
@@ -198,7 +218,7 @@ mod tests {
 
     fn batch(lane: &mut Lane) -> Option<Vec<u64>> {
         let (batch, _) = lane.next_batch()?;
-        lane.in_flight += 1;
+        lane.started += 1;
         Some(batch.iter().filter_map(|waiting| waiting.tag).collect())
     }
 
@@ -217,9 +237,29 @@ mod tests {
         assert_eq!(batch(&mut lane), Some(vec![4]));
         assert_eq!(batch(&mut lane), Some(vec![5]));
         assert_eq!(batch(&mut lane), None, "as many as may be are on their way");
-        lane.landed();
+        lane.landed(0, appended(0));
         assert_eq!(batch(&mut lane), Some(vec![6]));
-        (0..4).for_each(|_| lane.landed());
+        (1..5).for_each(|number| drop(lane.landed(number, appended(number))));
+        assert!(lane.is_idle());
+    }
+
+    fn appended(tag: u64) -> Appended {
+        Appended { tags: vec![(tag, true)], records: 1, bytes: 1, failed: false }
+    }
+
+    #[test]
+    fn what_is_done_early_is_told_in_its_turn() {
+        let mut lane = Lane::default();
+        (0..4).for_each(|tag| lane.push(waiting(tag, usize::try_from(BATCH_BYTES).unwrap(), None)));
+        while batch(&mut lane).is_some() {}
+        let mut told = |number| {
+            let told = lane.landed(number, appended(number));
+            told.into_iter().flat_map(|appended| appended.tags).map(|(tag, _)| tag).collect::<Vec<_>>()
+        };
+        assert!(told(2).is_empty());
+        assert_eq!(told(0), [0]);
+        assert!(told(3).is_empty());
+        assert_eq!(told(1), [1, 2, 3]);
         assert!(lane.is_idle());
     }
 

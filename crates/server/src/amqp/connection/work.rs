@@ -14,8 +14,8 @@ use crate::amqp::wire::Method;
 
 /// Something that ran is done.
 pub enum Done {
-    /// A batch.
-    Appended(LaneKey, Appended),
+    /// A batch, which has this number in its lane.
+    Appended(LaneKey, u64, Appended),
     /// A read or a watch of a consumer of this turn; nothing when it was called off.
     News(ConsumerKey, u64, Option<News>),
 }
@@ -27,7 +27,9 @@ impl Session {
         self.lanes.retain(|key, lane| {
             while let Some(append) = lane.start(service, &key.2) {
                 let key = key.clone();
-                work.push(append.map(move |appended| Done::Appended(key, appended)).boxed());
+                work.push(
+                    append.map(move |(number, appended)| Done::Appended(key, number, appended)).boxed(),
+                );
             }
             !lane.is_idle()
         });
@@ -72,21 +74,10 @@ impl Session {
     /// Takes what is done.
     pub fn done(&mut self, done: Done) {
         match done {
-            Done::Appended(key, appended) => {
-                self.on_their_way.0 -= appended.bytes;
-                self.on_their_way.1 -= appended.records;
-                if let Some(commit) = &mut self.committing
-                    && (commit.number, commit.turn) == (key.0, key.1)
-                {
-                    commit.failed |= appended.failed;
-                }
-                if let Some(lane) = self.lanes.get_mut(&key) {
-                    lane.landed();
-                }
-                if let Some(channel) = self.channels.get_mut(&key.0).filter(|channel| channel.turn == key.1) {
-                    for (tag, stored) in appended.tags {
-                        channel.settle(tag, stored);
-                    }
+            Done::Appended(key, number, appended) => {
+                let told = self.lanes.get_mut(&key).map(|lane| lane.landed(number, appended));
+                for appended in told.into_iter().flatten() {
+                    self.appended(&key, appended);
                 }
             }
             Done::News(key, turn, Some(news)) => {
@@ -110,6 +101,22 @@ impl Session {
                 }
             }
             Done::News(_, _, None) => {}
+        }
+    }
+
+    /// Takes what became of a batch, in its turn.
+    fn appended(&mut self, (number, turn, _): &LaneKey, appended: Appended) {
+        self.on_their_way.0 -= appended.bytes;
+        self.on_their_way.1 -= appended.records;
+        if let Some(commit) = &mut self.committing
+            && (commit.number, commit.turn) == (*number, *turn)
+        {
+            commit.failed |= appended.failed;
+        }
+        if let Some(channel) = self.channels.get_mut(number).filter(|channel| channel.turn == *turn) {
+            for (tag, stored) in appended.tags {
+                channel.settle(tag, stored);
+            }
         }
     }
 
