@@ -12,6 +12,8 @@ use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Consumer};
 use serde_json::{Value, json};
 
+const SOON: Duration = Duration::from_secs(20);
+
 type Failure = Box<dyn std::error::Error>;
 
 struct Scenario {
@@ -82,7 +84,7 @@ impl Scenario {
                     connection.close(200, "".into()).await?;
                     break;
                 }
-                let Some(Ok(delivery)) = consumer.next().await else {
+                let Ok(Some(Ok(delivery))) = soon("a delivery", consumer.next()).await else {
                     lost += 1;
                     break;
                 };
@@ -92,7 +94,7 @@ impl Scenario {
                     let _ = control.read(&mut [0]);
                 }
                 // Without a connection this fails, and so does what comes next.
-                let _ = delivery.ack(BasicAckOptions::default()).await;
+                let _ = soon("an acknowledgement", delivery.ack(BasicAckOptions::default())).await;
             }
         }
         Ok((seen, lost))
@@ -114,11 +116,18 @@ fn plain(delivery: &lapin::message::Delivery) -> Result<Value, Failure> {
 async fn take(consumer: &mut Consumer, count: usize) -> Result<Value, Failure> {
     let mut got = Vec::new();
     while got.len() < count {
-        let delivery = consumer.next().await.ok_or("the consumer ended")??;
+        let step = format!("message {} of {count}", got.len() + 1);
+        let delivery = soon(&step, consumer.next()).await?.ok_or("the consumer ended")??;
         got.push(plain(&delivery)?);
         delivery.ack(BasicAckOptions::default()).await?;
     }
     Ok(Value::Array(got))
+}
+
+/// What is waited for, unless it takes so long that it will not come: of a connection that is cut lapin now and then tells
+/// nothing to who waits.
+async fn soon<T>(what: &str, wait: impl std::future::Future<Output = T>) -> Result<T, Failure> {
+    tokio::time::timeout(SOON, wait).await.map_err(|_| format!("{what} did not come within {SOON:?}").into())
 }
 
 fn now() -> Result<Duration, Failure> {
