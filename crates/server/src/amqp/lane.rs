@@ -16,6 +16,8 @@ use kelda_format::record::Record;
 use kelda_service::{AppendError, AppendRequest, Caller, Content, LookupError, ProducerClaim, Service};
 use tokio::sync::Notify;
 
+use super::producer;
+use super::reply::Refusal;
 use crate::http::budget::Hold;
 
 /// Most records of a batch.
@@ -61,6 +63,8 @@ pub struct Appended {
     pub bytes: u64,
     /// Whether one of them is not stored.
     pub failed: bool,
+    /// Why a numbered message is not stored, when no message behind it can be either.
+    pub refusal: Option<Refusal>,
 }
 
 impl Lane {
@@ -152,7 +156,7 @@ async fn append(
         holds.extend(waiting.hold);
         claim = waiting.claim;
     }
-    let mut stored = vec![true; records.len()];
+    let (mut stored, mut refusal) = (vec![true; records.len()], None);
     match once(service, name, &records, claim, placed).await {
         Ok(()) => {}
         Err(AppendError::Content(_)) if records.len() > 1 => {
@@ -164,13 +168,14 @@ async fn append(
             }
         }
         Err(error) => {
+            refusal = producer::refusal(&error);
             let is_stored = take(name, Err(error));
             stored.iter_mut().for_each(|stored| *stored = is_stored);
         }
     }
     let (count, failed) = (records.len(), stored.contains(&false));
     let tags = tags.into_iter().zip(stored).filter_map(|(tag, stored)| Some((tag?, stored))).collect();
-    Appended { tags, records: count, bytes, failed }
+    Appended { tags, records: count, bytes, failed, refusal }
 }
 
 /// Whether the publisher is told that its message is where it belongs.
@@ -244,7 +249,7 @@ mod tests {
     }
 
     fn appended(tag: u64) -> Appended {
-        Appended { tags: vec![(tag, true)], records: 1, bytes: 1, failed: false }
+        Appended { tags: vec![(tag, true)], records: 1, bytes: 1, failed: false, refusal: None }
     }
 
     #[test]

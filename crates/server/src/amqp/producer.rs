@@ -6,7 +6,7 @@
 use kelda_format::Value;
 use kelda_format::limits::{MAX_INTEGER, MAX_PRODUCER_ID_BYTES};
 use kelda_format::rows::ProducerId;
-use kelda_service::ProducerClaim;
+use kelda_service::{AppendError, ProducerClaim};
 
 use super::queue::arguments::integer;
 use super::reply::{self, Refusal};
@@ -22,6 +22,24 @@ const SEQ: &str = "x-kelda-producer-seq";
 /// Whether a header is for the node, and not for those who read.
 pub fn is_for_the_node(name: &str) -> bool {
     matches!(name, ID | EPOCH | SEQ)
+}
+
+/// Why a publisher that numbers its messages cannot go on as it does: another has taken over, or a message before is missing.
+/// A `basic.nack` would not tell it which.
+pub fn refusal(error: &AppendError) -> Option<Refusal> {
+    let text = match error {
+        AppendError::StaleEpoch { current, received } => {
+            format!("stale-epoch: producer_epoch {current} is in force, the message has {received}")
+        }
+        AppendError::Gap { expected, received } => {
+            format!("sequence-gap: expected_seq {expected}, the message has {received}")
+        }
+        AppendError::ProducerStart { received } => {
+            format!("producer-start: an epoch begins with sequence 0, the message has {received}")
+        }
+        _ => return None,
+    };
+    Some(reply::precondition_failed(text))
 }
 
 /// What a message says of its publisher.

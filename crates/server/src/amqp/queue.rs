@@ -6,6 +6,7 @@ pub mod arguments;
 pub mod filter;
 pub mod offset;
 pub mod span;
+pub mod tag;
 
 use super::wire::Short;
 

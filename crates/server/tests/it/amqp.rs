@@ -47,6 +47,37 @@ async fn a_message_that_is_published_again_over_a_new_connection_is_stored_once(
 }
 
 #[tokio::test]
+async fn a_numbered_message_that_cannot_be_stored_says_why_and_what_was_stored_before_it_is_confirmed() {
+    let node = TestNode::start().await;
+    let mut peer = Peer::connect(&node).await;
+    peer.declare_queue("q").await;
+    let some: Vec<u8> =
+        [0, 1, 7, 2].iter().flat_map(|seq| message("", "q", false, &numbered(*seq), ".")).collect();
+    peer.write(&some).await;
+    assert_eq!(peer.confirms(1, 2).await, [true; 2]);
+    let text = "PRECONDITION_FAILED - sequence-gap: expected_seq 2, the message has 7";
+    assert_eq!(peer.next().await.closed(), (406, text.to_owned()));
+    // What is refused is not stored, whatever came behind it in the meantime.
+    let mut next = Peer::connect(&node).await;
+    let [id, _, _] = numbered(0);
+    let of_epoch = |epoch, seq| {
+        let headers =
+            [id, ("x-kelda-producer-epoch", Arg::Long(epoch)), ("x-kelda-producer-seq", Arg::Long(seq))];
+        message("", "q", false, &headers, "x")
+    };
+    next.write(&of_epoch(5, 0)).await;
+    assert_eq!(next.confirms(1, 1).await, [true]);
+    next.write(&of_epoch(4, 3)).await;
+    let text = "PRECONDITION_FAILED - stale-epoch: producer_epoch 5 is in force, the message has 4";
+    assert_eq!(next.next().await.closed(), (406, text.to_owned()));
+    let mut last = Peer::connect(&node).await;
+    last.write(&of_epoch(6, 1)).await;
+    let text = "PRECONDITION_FAILED - producer-start: an epoch begins with sequence 0, the message has 1";
+    assert_eq!(last.next().await.closed(), (406, text.to_owned()));
+    assert!(["..x", "...x"].contains(&node.get("/q").await.text()));
+}
+
+#[tokio::test]
 async fn messages_of_a_channel_are_stored_in_their_order() {
     let node = TestNode::start().await;
     let mut peer = Peer::connect(&node).await;

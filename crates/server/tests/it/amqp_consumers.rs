@@ -32,6 +32,32 @@ async fn a_prefetch_is_never_overrun_and_acknowledgements_are_credit() {
 }
 
 #[tokio::test]
+async fn a_consumer_that_asks_is_told_its_place_in_its_tag() {
+    let node = TestNode::start().await;
+    let mut peer = Peer::open(&node).await;
+    peer.declare(1, "s", &[]).await;
+    peer.fill("s", &["0", "1", "2"].map(|body| (body, &[][..]))).await;
+    peer.prefetch(1, 5).await;
+    let mut tags = Vec::new();
+    for (from, asks) in [("first", "true"), ("last", "true"), ("next", "true"), ("next", "no")] {
+        peer.consume(1, "s", "", &[("x-stream-offset", from), ("x-kelda-position", asks)]).await;
+        loop {
+            let came = peer.next().await;
+            if came.method == (60, 21) {
+                tags.push(String::from_utf8(came.fields[1..].to_vec()).unwrap());
+                break;
+            }
+        }
+    }
+    let stream = node.head("/s").await.header("kelda-stream-id").unwrap().to_owned();
+    for (tag, first) in tags.iter().zip(["0", "2", "3"]) {
+        let parts: Vec<&str> = tag.split('.').collect();
+        assert_eq!(parts[..3], ["kelda", &stream, first], "{tag}");
+    }
+    assert!(tags[3].starts_with("amq.ctag-"), "{}", tags[3]);
+}
+
+#[tokio::test]
 async fn consumers_of_a_channel_have_their_own_credit() {
     let node = TestNode::start().await;
     let mut peer = Peer::open(&node).await;

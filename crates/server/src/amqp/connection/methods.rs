@@ -6,7 +6,7 @@
 use super::operation::{self, Request};
 use super::session::{Commit, Ending, Session};
 use crate::amqp::channel::{Channel, Held, Incoming, Mode};
-use crate::amqp::queue;
+use crate::amqp::queue::{self, tag};
 use crate::amqp::reply::{self, Refusal};
 use crate::amqp::wire::{Method, Short};
 
@@ -214,7 +214,9 @@ impl Session {
             Method::Get { ticket, queue, no_ack } => Method::Get { ticket, queue: last(queue), no_ack },
             Method::Consume { ticket, queue, tag, no_local, no_ack, exclusive, nowait, arguments } => {
                 let queue = last(queue);
-                let tag = if tag.is_empty() { self.invent_tag() } else { tag };
+                // Its place is known when the service was asked.
+                let chosen = tag.is_empty() && !tag::asks_for_place(&arguments);
+                let tag = if chosen { tag::plain(self.amqp.env.random.nonce()) } else { tag };
                 if self.consumers.contains_key(&(number, tag.clone())) {
                     let text = format!("attempt to reuse consumer tag '{}'", tag.text());
                     return Err(reply::not_allowed(text));
@@ -227,13 +229,6 @@ impl Session {
         let request = Request { amqp: self.amqp.clone(), vhost, number, turn, prefetch };
         self.busy = Some(operation::start(request, method));
         Ok(None)
-    }
-
-    fn invent_tag(&self) -> Short {
-        use base64::Engine as _;
-        let nonce = self.amqp.env.random.nonce();
-        let text = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(nonce);
-        Short::from(format!("amq.ctag-{text}").as_str())
     }
 }
 

@@ -19,7 +19,7 @@ use crate::amqp::exchange::sweep::sweep;
 use crate::amqp::listener::Amqp;
 use crate::amqp::name;
 use crate::amqp::queue::filter::{self, Filter};
-use crate::amqp::queue::{self, arguments, offset};
+use crate::amqp::queue::{self, arguments, offset, tag};
 use crate::amqp::reply::{self, Refusal};
 use crate::amqp::wire::{Method, Short, Table};
 
@@ -319,6 +319,7 @@ impl Request {
                     .offset
             }
         };
+        let tag = if tag.is_empty() { tag::placed(stream, next, self.amqp.env.random.nonce()) } else { tag };
         Ok(Begin { tag, queue, name, stream, next, filter, prefetch: self.prefetch, nowait })
     }
 }

@@ -24,7 +24,7 @@ use crate::amqp::wire::{Frame, FrameKind, Method, Properties, Short, Table, put_
 use crate::http::budget::Hold;
 
 /// The method that a content belongs to.
-const PUBLISH: (u16, u16) = (60, 40);
+pub(super) const PUBLISH: (u16, u16) = (60, 40);
 /// Most messages that a transaction holds.
 const TRANSACTION_MESSAGES: usize = 10_000;
 /// Most bytes of bodies that a transaction holds: one of the largest.

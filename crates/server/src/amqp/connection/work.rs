@@ -6,6 +6,7 @@
 use futures::FutureExt;
 
 use super::operation::{Outcome, Step};
+use super::publish::PUBLISH;
 use super::session::{Commit, ConsumerKey, Ending, LaneKey, Session};
 use crate::amqp::consumer::News;
 use crate::amqp::lane::Appended;
@@ -114,8 +115,13 @@ impl Session {
             commit.failed |= appended.failed;
         }
         if let Some(channel) = self.channels.get_mut(number).filter(|channel| channel.turn == *turn) {
-            for (tag, stored) in appended.tags {
-                channel.settle(tag, stored);
+            match appended.refusal {
+                Some(refusal) if !channel.closing => {
+                    // What was stored before it is confirmed first.
+                    self.confirm();
+                    self.refuse(*number, PUBLISH, &refusal);
+                }
+                _ => appended.tags.into_iter().for_each(|(tag, stored)| channel.settle(tag, stored)),
             }
         }
     }
