@@ -1,6 +1,6 @@
-//! The client library against real servers, by one suite for all transports. Whoever runs the tests chooses the servers, by
-//! variables with their URLs: `KELDA_TEST_RABBITMQ`, `KELDA_TEST_KELDA_HTTP` and `KELDA_TEST_KELDA_AMQP`. Without one, its tests say
-//! so and pass.
+//! The client library against real servers, by one suite for all transports. Whoever runs the tests chooses the servers:
+//! `KELDA_TEST_BINARY` is the program of Kelda, of which each test starts a node; `KELDA_TEST_RABBITMQ` is the URL of a RabbitMQ.
+//! Without one, its tests say so and pass, unless `KELDA_CHECK` is set.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types, missing_docs)]
 
 /// All scenarios, as tests of the worlds that this function makes, if there is a server.
