@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
+use kelda_format::summary::Selection;
 use kelda_format::{Block, Offset, StreamId};
 
 use crate::bounds::Bounds;
 use crate::cut::Cut;
 use crate::engine::{Engine, Running};
 use crate::error::ReadError;
-use crate::objects::ObjectError;
+use crate::objects::{ObjectError, Run};
 use crate::session::Shared;
 use crate::types::{Chunk, ReadLimit};
 
@@ -30,7 +31,7 @@ impl Engine {
     /// # Errors
     /// See [`ReadError`].
     pub async fn read(&self, stream: StreamId, from: Offset, limit: ReadLimit) -> Result<Chunk, ReadError> {
-        let mut whole = self.read_tier(stream, from, limit).await?;
+        let mut whole = self.read_tier(stream, from, limit, None).await?;
         let mut cut = Cut::new(from, &limit);
         whole.blocks.iter().for_each(|block| cut.push(block, block.end()));
         for _ in 0..JOINS {
@@ -38,7 +39,7 @@ impl Engine {
                 break;
             }
             // What was read is an answer by itself, so a fault behind it is for the next read to report.
-            let Ok(more) = self.read_tier(stream, cut.next(), limit).await else { break };
+            let Ok(more) = self.read_tier(stream, cut.next(), limit, None).await else { break };
             more.blocks.iter().for_each(|block| cut.push(block, block.end()));
             whole = more;
         }
@@ -46,8 +47,30 @@ impl Engine {
         Ok(Chunk { blocks: cut.finish(), next, ..whole })
     }
 
-    /// Records from the one tier that holds `from`.
-    async fn read_tier(&self, stream: StreamId, from: Offset, limit: ReadLimit) -> Result<Chunk, ReadError> {
+    /// As [`Engine::read`], for who wants only what `wanted` says: everything wanted between `from` and the `next` of the
+    /// answer is in it, and much else may be left out. So `next` may be past `from` though no record is returned; at the tail
+    /// it is not.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub async fn read_wanted(
+        &self,
+        stream: StreamId,
+        from: Offset,
+        limit: ReadLimit,
+        wanted: &Selection,
+    ) -> Result<Chunk, ReadError> {
+        self.read_tier(stream, from, limit, Some(wanted)).await
+    }
+
+    /// Records from the one tier that holds `from`; with `wanted`, from the first place on where one may be wanted.
+    async fn read_tier(
+        &self,
+        stream: StreamId,
+        from: Offset,
+        limit: ReadLimit,
+        wanted: Option<&Selection>,
+    ) -> Result<Chunk, ReadError> {
         let running = self.inner.current.load_full();
         let shared = &self.inner.shared;
         let mut missing = None;
@@ -66,6 +89,19 @@ impl Engine {
                 }
                 return bounds.at_the_end(from);
             }
+            let (from, limit, whole) = match wanted.filter(|_| wants_any(from, &limit)) {
+                None => (from, limit, true),
+                Some(wanted) => match shared.objects.run(&view, stream, from, &limit, wanted).await {
+                    // What was passed is an answer by itself.
+                    Ok(Run { from: to, until, .. }) if from < to && to == until => return bounds.passed(to),
+                    Ok(run) if run.from == run.until => (from, limit, false),
+                    Ok(run) => (run.from, ReadLimit { until: Some(run.until), ..limit }, run.whole),
+                    Err(error) => {
+                        missing = Some(shared.judge(error, missing, stream, from)?);
+                        continue;
+                    }
+                },
+            };
             match shared.objects.read(&view, stream, from, &limit).await {
                 Ok(blocks) if blocks.is_empty() && wants_any(from, &limit) => {
                     let error = unheld(stream, from);
@@ -74,7 +110,9 @@ impl Engine {
                 }
                 Ok(blocks) => {
                     let next = blocks.last().map_or(from, Block::end);
-                    for ahead in shared.objects.ahead(&view, stream, next) {
+                    // What lies ahead of a reader that passes much may not be wanted.
+                    let ahead = if whole { shared.objects.ahead(&view, stream, next) } else { Vec::new() };
+                    for ahead in ahead {
                         let shared = Arc::clone(shared);
                         let load = async move { shared.objects.load_ahead(ahead).await };
                         self.inner.shared.env.tasks.spawn("read-ahead", load.boxed());
@@ -122,6 +160,12 @@ impl Bounds {
         }
         let Bounds { tail, known, start, sealed, .. } = *self;
         Ok(Chunk { blocks, next, tail, tail_known: known, start, sealed })
+    }
+
+    /// The answer to a read that found nothing wanted before `next`.
+    fn passed(&self, next: Offset) -> Result<Chunk, ReadError> {
+        let Bounds { tail, known, start, sealed, .. } = *self;
+        Ok(Chunk { blocks: Vec::new(), next, tail, tail_known: known, start, sealed })
     }
 
     /// The answer to a read at or past the committed end of a stream that has nothing else.

@@ -187,10 +187,12 @@ pub fn object(input: &[u8]) {
 
 /// An object's index alone, behind a footer that fits it.
 pub fn object_index(input: &[u8]) {
-    let footer = repair::footer_for(input);
-    if let Ok(index) = ObjectIndex::decode(input, &footer) {
-        let trailer = index.encode_trailer(footer.index_position);
-        assert_eq!(trailer[..trailer.len() - FOOTER_BYTES], *input);
+    for summarised in [false, true] {
+        let footer = repair::footer_for(input, summarised);
+        if let Ok(index) = ObjectIndex::decode(input, &footer) {
+            let trailer = index.encode_trailer(footer.index_position);
+            assert_eq!(trailer[..trailer.len() - FOOTER_BYTES], *input);
+        }
     }
 }
 

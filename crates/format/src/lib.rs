@@ -25,6 +25,7 @@ pub mod records;
 pub mod rejection;
 pub mod rows;
 pub mod snapshot;
+pub mod summary;
 pub mod wal;
 pub mod wire;
 

@@ -32,6 +32,9 @@ pub const MAX_BATCH_META_BYTES: usize = 32 << 20;
 /// Bytes of the optional summary of a block: it exists to be cheaper to read than the block.
 pub const MAX_SUMMARY_BYTES: usize = 1 << 20;
 
+/// Values that are kept of an extent for filters; one with more is never skipped. As many as short records of it there are.
+pub const MAX_SUMMARY_VALUES: usize = 4096;
+
 /// Bytes of a producer id: an id is a name, and up to [`MAX_PRODUCERS_PER_STREAM`] of them live in metadata.
 pub const MAX_PRODUCER_ID_BYTES: usize = 256;
 

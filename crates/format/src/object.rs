@@ -8,10 +8,12 @@ mod builder;
 mod footer;
 mod index;
 mod packed;
+mod summaries;
 mod walk;
 
 pub use builder::{INDEX_EXTENT_MAX_BYTES, INDEX_FIXED_MAX_BYTES, INDEX_STREAM_MAX_BYTES, IndexBuilder};
 pub use footer::{FOOTER_BYTES, Footer, ObjectKind, ObjectSource};
 pub use index::{Extent, ObjectIndex, StreamIndex};
 pub use packed::{OBJECT_HEADER_BYTES, PackedWriter, decode_object_header, encode_object_header};
+pub use summaries::Summaries;
 pub use walk::{Walk, walk_blocks};

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use kelda_engine::{Chunk, ReadError as EngineError, ReadLimit, Wait};
+use kelda_format::summary::Selection;
 use kelda_format::{Offset, StreamId, StreamName};
 
 use crate::caller::{Caller, Operation};
@@ -93,6 +94,33 @@ impl Service {
         from: Offset,
         limit: ReadLimit,
     ) -> Result<Chunk, ReadError> {
+        self.read_any(caller, (name, stream), from, limit, None).await
+    }
+
+    /// As [`Service::read`], for who wants only what `wanted` says: everything wanted between `from` and the `next` of the
+    /// answer is in it, and much else may be left out, up to all of it.
+    ///
+    /// # Errors
+    /// As [`Service::read`].
+    pub async fn read_wanted(
+        &self,
+        caller: &Caller,
+        (name, stream): (&StreamName, StreamId),
+        from: Offset,
+        limit: ReadLimit,
+        wanted: &Selection,
+    ) -> Result<Chunk, ReadError> {
+        self.read_any(caller, (name, stream), from, limit, Some(wanted)).await
+    }
+
+    async fn read_any(
+        &self,
+        caller: &Caller,
+        (name, stream): (&StreamName, StreamId),
+        from: Offset,
+        limit: ReadLimit,
+        wanted: Option<&Selection>,
+    ) -> Result<Chunk, ReadError> {
         let inner = &self.inner;
         let used = {
             let view = inner.meta.view();
@@ -101,7 +129,11 @@ impl Service {
         };
         let mut patience = inner.patience();
         let chunk = loop {
-            match inner.engine.read(stream, from, limit).await {
+            let read = match wanted {
+                None => inner.engine.read(stream, from, limit).await,
+                Some(wanted) => inner.engine.read_wanted(stream, from, limit, wanted).await,
+            };
+            match read {
                 Err(EngineError::Unavailable(_)) if inner.wait_again(&mut patience).await => {}
                 outcome => break outcome?,
             }

@@ -24,7 +24,7 @@ pub(super) fn rebuilt(
         ObjectKind::Segment => segment(bytes, cluster, row)?,
         ObjectKind::Packed => packed(bytes, cluster)?,
     };
-    let index = builder.finish(source);
+    let mut index = builder.finish(source);
     for reference in uses.refs(row.id) {
         if let Some(offset) = lacking(&index, reference) {
             return Err(format!(
@@ -33,7 +33,12 @@ pub(super) fn rebuilt(
             ));
         }
     }
-    let trailer = index.encode_trailer(end as u64);
+    let mut trailer = index.encode_trailer(end as u64);
+    if (end + trailer.len()) as u64 != row.bytes {
+        // Objects had no summaries once.
+        index = index.without_summaries();
+        trailer = index.encode_trailer(end as u64);
+    }
     let found = (end + trailer.len()) as u64;
     if found != row.bytes {
         return Err(format!("with a new index it would have {found} bytes, the metadata says {}", row.bytes));
@@ -86,7 +91,7 @@ fn packed(bytes: &Bytes, cluster: ClusterId) -> Result<Found, String> {
         Ok(found) => return Err(format!("its header is of cluster {found}")),
         Err(error) => return Err(error.to_string()),
     }
-    let mut builder = IndexBuilder::new();
+    let mut builder = IndexBuilder::summarising();
     let mut at = OBJECT_HEADER_BYTES;
     let mut last = None;
     while let Ok((block, next)) = Block::decode(bytes, at, cluster) {

@@ -143,5 +143,7 @@ impl ObjectReader {
 /// Bytes of memory an index takes.
 fn weight(index: &ObjectIndex) -> usize {
     let extents: usize = index.streams.iter().map(|stream| stream.extents.len()).sum();
-    size_of::<ObjectIndex>() + index.streams.len() * size_of::<StreamIndex>() + extents * size_of::<Extent>()
+    let summaries: usize = index.streams.iter().map(|stream| stream.summaries.heap_bytes()).sum();
+    let streams = index.streams.len() * size_of::<StreamIndex>();
+    size_of::<ObjectIndex>() + streams + extents * size_of::<Extent>() + summaries
 }

@@ -14,6 +14,7 @@ mod lead;
 mod load_cache;
 mod page;
 mod plan;
+mod run;
 mod sequence;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ use load_cache::LoadCache;
 pub(crate) use page::Page;
 use page::PageKey;
 use plan::Wish;
+pub(crate) use run::Run;
 use sequence::{Sequences, Step};
 
 use crate::cut::Cut;

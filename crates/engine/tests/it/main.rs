@@ -9,6 +9,7 @@ mod corruption;
 mod cut_short;
 mod damaged_reads;
 mod disk_full;
+mod filters;
 mod garbage;
 mod lifecycle;
 mod order;

@@ -112,13 +112,14 @@ pub(super) fn object(input: &[u8]) -> Vec<u8> {
 }
 
 /// A footer whose length, checksum and number of records are right for `index`.
-pub(super) fn footer_for(index: &[u8]) -> Footer {
+pub(super) fn footer_for(index: &[u8], summarised: bool) -> Footer {
     Footer {
         source: ObjectSource::Segment(CONTEXT),
         index_position: 1 << 40,
         index_len: u32::try_from(index.len()).unwrap_or(u32::MAX),
         index_crc: crc(index),
         records: records_of(index).unwrap_or_default(),
+        summarised,
     }
 }
 

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Extent, FOOTER_BYTES, ObjectIndex, ObjectSource, StreamIndex};
+use super::{Extent, FOOTER_BYTES, ObjectIndex, ObjectSource, StreamIndex, Summaries};
 use crate::block::Block;
 use crate::ids::StreamId;
 use crate::limits::{EXTENT_GAP_BYTES, EXTENT_TARGET_BYTES};
+use crate::summary::Summary;
 use crate::wal::{Section, StreamSection};
 
 /// At most so many bytes of a trailer (index and footer) are there before anything is indexed.
@@ -21,7 +22,8 @@ pub const INDEX_EXTENT_MAX_BYTES: u64 = 60;
 /// Collects extents while a segment or a packed object is written.
 #[derive(Clone, Debug, Default)]
 pub struct IndexBuilder {
-    streams: BTreeMap<StreamId, Vec<Extent>>,
+    streams: BTreeMap<StreamId, (Vec<Extent>, Vec<Option<Summary>>)>,
+    summarise: bool,
 }
 
 impl IndexBuilder {
@@ -31,13 +33,20 @@ impl IndexBuilder {
         IndexBuilder::default()
     }
 
+    /// Nothing indexed yet; the index will say what filters may find in its extents.
+    #[must_use]
+    pub fn summarising() -> IndexBuilder {
+        IndexBuilder { summarise: true, ..IndexBuilder::default() }
+    }
+
     /// Adds a block's records, which lie in `length` bytes at `position` (of a segment: the whole entry).
     /// Blocks of one stream come in the order of their offsets.
     ///
     /// # Panics
     /// When they do not, or a position or length is not a multiple of 8.
     pub fn add(&mut self, block: &Block, position: u64, length: u64) {
-        self.add_range(
+        let summary = if self.summarise { Summary::of(block) } else { None };
+        self.add_summed(
             block.stream(),
             Extent {
                 base: block.base(),
@@ -47,6 +56,7 @@ impl IndexBuilder {
                 position,
                 length: u32::try_from(length).expect("entry above 4 GiB"),
             },
+            summary,
         );
     }
 
@@ -59,11 +69,15 @@ impl IndexBuilder {
         }
     }
 
-    /// Adds an extent, joined to the stream's last one where that pays.
+    /// Adds an extent, joined to the stream's last one where that pays. Nothing is known of its values.
     ///
     /// # Panics
     /// As [`IndexBuilder::add`].
     pub fn add_range(&mut self, stream: StreamId, extent: Extent) {
+        self.add_summed(stream, extent, None);
+    }
+
+    fn add_summed(&mut self, stream: StreamId, extent: Extent, summary: Option<Summary>) {
         assert!(
             (extent.position | u64::from(extent.length)).is_multiple_of(8) && extent.length > 0,
             "extent of {} bytes at {}",
@@ -71,9 +85,10 @@ impl IndexBuilder {
             extent.position
         );
         assert!(extent.base < extent.end, "extent without records");
-        let extents = self.streams.entry(stream).or_default();
+        let (extents, summaries) = self.streams.entry(stream).or_default();
         let Some(last) = extents.last_mut() else {
             extents.push(extent);
+            summaries.push(summary);
             return;
         };
         assert!(
@@ -92,8 +107,12 @@ impl IndexBuilder {
             last.end = extent.end;
             last.last_timestamp = extent.last_timestamp.max(last.last_timestamp);
             last.length = u32::try_from(joined).expect("bounded by the target").max(last.length);
+            if let Some(last) = summaries.last_mut() {
+                *last = last.take().zip(summary).and_then(|(last, more)| last.and(&more));
+            }
         } else {
             extents.push(extent);
+            summaries.push(summary);
         }
     }
 
@@ -106,8 +125,11 @@ impl IndexBuilder {
     /// The index of what was added.
     #[must_use]
     pub fn finish(self, source: ObjectSource) -> ObjectIndex {
-        let streams =
-            self.streams.into_iter().map(|(stream, extents)| StreamIndex { stream, extents }).collect();
+        let streams = self.streams.into_iter().map(|(stream, (extents, summaries))| {
+            let summaries = Summaries::new(summaries);
+            StreamIndex { stream, extents, summaries }
+        });
+        let streams = streams.collect();
         ObjectIndex { source, streams }
     }
 }

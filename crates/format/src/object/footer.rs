@@ -10,7 +10,10 @@ use crate::wire::{DecodeError, Fixed, Reader, crc};
 pub const FOOTER_BYTES: usize = 88;
 
 const MAGIC: [u8; 8] = *b"KELDAFTR";
-const VERSION: u16 = 1;
+/// Without summaries in the index.
+const OLDEST: u16 = 1;
+/// With summaries in the index.
+const SUMMARISED: u16 = 2;
 const SEGMENT: u8 = 1;
 const PACKED: u8 = 2;
 
@@ -65,6 +68,8 @@ pub struct Footer {
     pub index_crc: u32,
     /// Records of all streams.
     pub records: u64,
+    /// Whether the index has summaries behind its extents.
+    pub summarised: bool,
 }
 
 impl Footer {
@@ -76,7 +81,7 @@ impl Footer {
             ObjectSource::Packed(_) => (PACKED, SessionId { node: NodeId(0), epoch: SessionEpoch(0) }, 0),
         };
         let mut out = Fixed::new(&MAGIC);
-        out.u16(VERSION);
+        out.u16(if self.summarised { SUMMARISED } else { OLDEST });
         out.u8(kind);
         out.zeros(5);
         out.bytes(&self.source.cluster().0);
@@ -105,7 +110,7 @@ impl Footer {
         if reader.array::<8>()? != MAGIC {
             return Err(reader.error("no object ends here"));
         }
-        reader.version_u16(VERSION)?;
+        let summarised = reader.version_u16_from(OLDEST, SUMMARISED)? == SUMMARISED;
         let (summed, sum) = whole.split_at(FOOTER_BYTES - 4);
         if crc(summed).to_le_bytes() != sum {
             return Err(reader.error("checksum mismatch"));
@@ -128,6 +133,7 @@ impl Footer {
             index_len: reader.u32()?,
             index_crc: reader.u32()?,
             records: reader.u64()?,
+            summarised,
         };
         reader.zeros(4)?;
         let end = footer.index_position.checked_add(u64::from(footer.index_len) + FOOTER_BYTES as u64);

@@ -3,9 +3,9 @@
 //!
 //! Layout (all varints): streams; for each, ascending: difference to the previous id (the first: the id),
 //! extents; for each, ascending: difference to the previous extent's end (the first: the base), records, first
-//! timestamp, milliseconds to the last, position / 8, bytes / 8.
+//! timestamp, milliseconds to the last, position / 8, bytes / 8. Then, if the footer says so, the summaries of each stream.
 
-use super::{Footer, ObjectSource};
+use super::{Footer, ObjectSource, Summaries};
 use crate::ids::{Offset, StreamId, Timestamp};
 use crate::wire::{DecodeError, Reader, crc, put_varint};
 
@@ -36,6 +36,8 @@ pub struct StreamIndex {
     pub stream: StreamId,
     /// By offset, disjoint, at least one.
     pub extents: Vec<Extent>,
+    /// What filters may find in them.
+    pub summaries: Summaries,
 }
 
 /// Where in an object which records are.
@@ -54,6 +56,15 @@ impl ObjectIndex {
         match self.streams.binary_search_by_key(&stream, |entry| entry.stream) {
             Ok(at) => &self.streams[at].extents,
             Err(_) => &[],
+        }
+    }
+
+    /// What filters may find in the extents of one stream.
+    #[must_use]
+    pub fn summaries(&self, stream: StreamId) -> &Summaries {
+        match self.streams.binary_search_by_key(&stream, |entry| entry.stream) {
+            Ok(at) => &self.streams[at].summaries,
+            Err(_) => &Summaries::Unknown,
         }
     }
 
@@ -77,6 +88,13 @@ impl ObjectIndex {
     pub fn records(&self) -> u64 {
         let extents = self.streams.iter().flat_map(|entry| &entry.extents);
         extents.map(|extent| extent.end.since(extent.base)).sum()
+    }
+
+    /// The same, as it was before there were summaries.
+    #[must_use]
+    pub fn without_summaries(mut self) -> ObjectIndex {
+        self.streams.iter_mut().for_each(|entry| entry.summaries = Summaries::Unknown);
+        self
     }
 
     /// Index and footer, to stand at byte `position` (the end of entries or blocks) as the object's last bytes.
@@ -103,12 +121,17 @@ impl ObjectIndex {
                 end = extent.end;
             }
         }
+        let summarised = self.streams.iter().any(|entry| entry.summaries != Summaries::Unknown);
+        if summarised {
+            self.streams.iter().for_each(|entry| entry.summaries.put(&mut out));
+        }
         let footer = Footer {
             source: self.source,
             index_position: position,
             index_len: u32::try_from(out.len()).expect("index above 4 GiB"),
             index_crc: crc(&out),
             records: self.records(),
+            summarised,
         };
         out.extend_from_slice(&footer.encode());
         out
@@ -133,7 +156,15 @@ impl ObjectIndex {
             }
             let stream = add(&reader, previous.unwrap_or(0), step)?;
             let extents = get_extents(&mut reader, footer.index_position)?;
-            streams.push(StreamIndex { stream: StreamId(stream), extents });
+            streams.push(StreamIndex { stream: StreamId(stream), extents, summaries: Summaries::Unknown });
+        }
+        if footer.summarised {
+            for entry in &mut streams {
+                entry.summaries = Summaries::get(&mut reader, entry.extents.len())?;
+            }
+            if streams.iter().all(|entry| entry.summaries == Summaries::Unknown) {
+                return Err(reader.error("summaries announced, but none is there"));
+            }
         }
         reader.finish()?;
         let mut records = 0;

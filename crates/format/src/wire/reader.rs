@@ -226,6 +226,17 @@ impl<'a> Reader<'a> {
         self.check_version(u32::from(found), u32::from(known))
     }
 
+    /// A layout version of 16 bits from `oldest` to `known`.
+    ///
+    /// # Errors
+    /// When it is another; [`DecodeError::newer`] when it is a later one.
+    pub fn version_u16_from(&mut self, oldest: u16, known: u16) -> Result<u16, DecodeError> {
+        let found = self.u16()?;
+        let right = if (oldest..=known).contains(&found) { found } else { known };
+        self.check_version(u32::from(found), u32::from(right))?;
+        Ok(found)
+    }
+
     fn check_version(&self, found: u32, known: u32) -> Result<(), DecodeError> {
         if found > known {
             return Err(DecodeError::newer(self.what, self.at as u64, found, known));

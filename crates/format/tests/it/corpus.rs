@@ -121,6 +121,7 @@ fn object() {
         ("segment", samples::segment_object().0),
         ("packed", samples::packed_object(Codec::None).0.to_vec()),
         ("zstd", samples::packed_object(Codec::Zstd).0.to_vec()),
+        ("summarised", samples::summarised_object().0.to_vec()),
     ];
     run("object", fuzzing::object, &samples);
 }
@@ -131,7 +132,9 @@ fn object_index() {
     let trailer = index.encode_trailer(0);
     let index = trailer[..trailer.len() - kelda_format::object::FOOTER_BYTES].to_vec();
     assert!(object.len() > index.len());
-    run("object_index", fuzzing::object_index, &[("segment", index)]);
+    let summarised = samples::summarised_object().1.encode_trailer(0);
+    let summarised = summarised[..summarised.len() - kelda_format::object::FOOTER_BYTES].to_vec();
+    run("object_index", fuzzing::object_index, &[("segment", index), ("summarised", summarised)]);
 }
 
 #[test]

@@ -88,6 +88,7 @@ fn objects() {
     };
     flip_and_cut(&samples::segment_object().0, |bytes| read(bytes).ok());
     flip_and_cut(&samples::packed_object(Codec::None).0, |bytes| read(bytes).ok());
+    flip_and_cut(&samples::summarised_object().0, |bytes| read(bytes).ok());
 }
 
 #[test]

@@ -121,15 +121,29 @@ fn wal_seal() {
 fn objects() {
     let (segment, segment_index) = samples::segment_object();
     let (packed, packed_index) = samples::packed_object(Codec::None);
-    for (name, current, index) in
-        [("object-segment", &segment[..], segment_index), ("object-packed", &packed[..], packed_index)]
-    {
+    let (summarised, summarised_index) = samples::summarised_object();
+    for (name, current, index) in [
+        ("object-segment", &segment[..], segment_index),
+        ("object-packed-2", &packed[..], packed_index),
+        ("object-summarised", &summarised[..], summarised_index),
+    ] {
         let bytes = pinned(name, current);
         let footer = Footer::decode(&bytes, bytes.len() as u64).unwrap();
         let start = footer.index_position as usize;
         let end = start + footer.index_len as usize;
         assert_eq!(ObjectIndex::decode(&bytes[start..end], &footer), Ok(index));
     }
+}
+
+/// Packed objects had no summaries once.
+#[test]
+fn objects_without_summaries_are_still_read() {
+    let text = std::fs::read_to_string(path("object-packed")).unwrap();
+    let bytes = from_hex(&text);
+    let footer = Footer::decode(&bytes, bytes.len() as u64).unwrap();
+    let start = footer.index_position as usize;
+    let found = ObjectIndex::decode(&bytes[start..start + footer.index_len as usize], &footer).unwrap();
+    assert_eq!(found, samples::packed_object(Codec::None).1.without_summaries());
 }
 
 #[test]

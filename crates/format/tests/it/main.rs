@@ -19,5 +19,6 @@ mod records;
 mod round_trips;
 mod samples;
 mod strategies;
+mod summaries;
 mod wal;
 mod wire;

@@ -167,7 +167,7 @@ fn a_footer_must_fit_the_object() {
     assert!(Footer::decode(&bytes[..FOOTER_BYTES - 1], length).is_err());
     let mut newer = bytes.clone();
     let version = bytes.len() - FOOTER_BYTES + 8;
-    newer[version] = 2;
+    newer[version] = 3;
     assert!(Footer::decode(&newer, length).unwrap_err().newer.is_some());
 }
 

@@ -116,6 +116,7 @@ proptest! {
         fuzzing::wal_entry(&edited(crate::samples::entry(34, 33, 0, &crate::samples::sections())));
         fuzzing::wal_segment(&edited(crate::samples::segment().0));
         fuzzing::object(&edited(crate::samples::segment_object().0));
+        fuzzing::object(&edited(crate::samples::summarised_object().0.to_vec()));
         fuzzing::records_read(&edited(crate::samples::read_frames()));
         fuzzing::records_write(&edited(crate::samples::write_frame()));
         fuzzing::headers(&edited(Headers::new(&crate::samples::header_list()).unwrap().encoded().to_vec()));

@@ -6,6 +6,7 @@ use kelda_format::block::Block;
 use kelda_format::fuzzing::{CLUSTER, CONTEXT};
 use kelda_format::ids::{NodeId, SessionEpoch, SessionId};
 use kelda_format::object::{IndexBuilder, ObjectIndex, ObjectSource, PackedWriter};
+use kelda_format::summary::VALUE_HEADER;
 use kelda_format::wal::{
     Grouping, ProducerChange, Seal, Section, SegmentHeader, SlotHeader, StreamSection, encode_entry,
 };
@@ -204,6 +205,30 @@ pub fn packed_object(codec: Codec) -> (Bytes, ObjectIndex) {
     writer.push(&Block::place(&single("of another stream"), StreamId(9), Offset(77), TIME));
     writer.push(&block());
     writer.push(&sixth());
+    writer.finish()
+}
+
+/// Records with values and without, which filters choose by.
+pub fn valued(values: &[Option<&str>], stream: StreamId, base: u64) -> Block {
+    let records: Vec<Record> = values
+        .iter()
+        .map(|value| {
+            let header = |value: &&str| Header::new(VALUE_HEADER, Value::Text((*value).to_owned()));
+            let list: Vec<_> = value.iter().map(header).collect();
+            Record { headers: Headers::new(&list).unwrap(), ..Record::new("x") }
+        })
+        .collect();
+    Block::place(&Batch::from_records(&records).unwrap(), stream, Offset(base), TIME)
+}
+
+/// An object in which one stream has values.
+pub fn summarised_object() -> (Bytes, ObjectIndex) {
+    let mut writer = PackedWriter::new(CLUSTER, Codec::None);
+    writer.push(&valued(&[None], StreamId(9), 77));
+    writer.push(&valued(&[Some("eu"), Some(""), None, Some("eu")], STREAM, 5));
+    // A gap in the offsets begins an extent.
+    writer.push(&valued(&[None], STREAM, 20));
+    writer.push(&valued(&[Some("us"), Some("eu")], STREAM, 30));
     writer.finish()
 }
 

@@ -132,9 +132,16 @@ impl Place {
         let mut from = self.from;
         loop {
             let limit = ReadLimit { max_bytes: READ_BYTES, max_records: u64::MAX, until: None };
-            let read = self.service.read(&Caller::anonymous(), &self.name, self.stream, from, limit).await;
+            let (caller, place) = (Caller::anonymous(), (&self.name, self.stream));
+            let read = match &self.filter {
+                None => self.service.read(&caller, place.0, place.1, from, limit).await,
+                Some(filter) => {
+                    self.service.read_wanted(&caller, place, from, limit, filter.selection()).await
+                }
+            };
             match read {
-                Ok(chunk) if !chunk.blocks.is_empty() => {
+                // Of a filtered read, nothing may be left though it went on.
+                Ok(chunk) if chunk.next > from => {
                     let mut page = Page::new(chunk, self.filter.clone());
                     if !page.is_empty() {
                         return News::Records(page);

@@ -1,16 +1,15 @@
 //! Which messages of a stream a consumer wants: the arguments `x-stream-filter` and `x-stream-match-unfiltered`.
 //!
 //! Owns their forms and the choice of records. Guarantees that exactly the records of the wanted values are chosen, and that
-//! a block is left out as a whole only when none of its records can be wanted. Pure.
+//! a block is left out as a whole only when none of its records can be wanted, by the store as well. Pure.
 
+use kelda_format::summary::{self, Selection};
 use kelda_format::{Block, StoredRecord, Value};
 use memchr::memmem::Finder;
 
 use crate::amqp::reply::{self, Refusal};
 use crate::amqp::wire::Table;
 
-/// The header of a message that filters look at.
-const VALUE: &str = "x-stream-filter-value";
 /// The values that a consumer wants: one, or an array.
 const FILTER: &str = "x-stream-filter";
 /// Whether it wants messages without a value as well.
@@ -23,6 +22,7 @@ const MOST_VALUES: usize = 64;
 pub struct Filter {
     values: Vec<Finder<'static>>,
     unfiltered: bool,
+    selection: Selection,
 }
 
 /// Reads the arguments of a consumer; `queue` is how errors name the queue. Nothing when it wants everything.
@@ -48,10 +48,16 @@ pub fn parse(arguments: &Table, queue: &str) -> Result<Option<Filter>, Refusal> 
         let bytes = text(value).ok_or_else(|| invalid(FILTER, "a string or an array of strings is right"))?;
         finders.push(Finder::new(bytes).into_owned());
     }
-    Ok((!finders.is_empty()).then_some(Filter { values: finders, unfiltered }))
+    let selection = Selection::new(finders.iter().map(Finder::needle), unfiltered);
+    Ok((!finders.is_empty()).then_some(Filter { values: finders, unfiltered, selection }))
 }
 
 impl Filter {
+    /// What is wanted, as far as the summaries of the store can tell.
+    pub fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
     /// Whether a record of this block can be wanted: the encoded headers of all its records are looked through at once.
     pub fn may_want(&self, block: &Block) -> bool {
         self.unfiltered || self.values.iter().any(|value| value.find(block.meta()).is_some())
@@ -59,10 +65,8 @@ impl Filter {
 
     /// Whether this record is wanted.
     pub fn wants(&self, record: &StoredRecord) -> bool {
-        let value = record.record.headers.get(VALUE);
-        // A value that is no text is none, as at the publisher's.
-        match value.as_ref().and_then(text) {
-            Some(value) => self.values.iter().any(|wanted| wanted.needle() == value),
+        match summary::value(&record.record.headers) {
+            Some(value) => self.values.iter().any(|wanted| wanted.needle() == &value[..]),
             None => self.unfiltered,
         }
     }
@@ -81,6 +85,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use kelda_format::{Batch, Header, Headers, Offset, Record, StreamId, Timestamp};
+
+    use kelda_format::summary::VALUE_HEADER as VALUE;
 
     use super::*;
 
