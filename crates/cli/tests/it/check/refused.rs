@@ -46,7 +46,7 @@ fn what_a_newer_version_wrote() {
     let data = Data::golden();
     let file = objects(&data.clean())[0].clone();
     let footer = data.read(&file).len() as u64 - 88;
-    data.write(&file, footer + 8, &2_u16.to_le_bytes());
+    data.write(&file, footer + 8, &3_u16.to_le_bytes());
     let checked = data.check();
     assert_eq!((checked.code, &checked.report["result"]), (1, &"newer".into()));
     assert!(checked.stderr.contains("was written by a newer version of Kelda"), "{}", checked.stderr);
