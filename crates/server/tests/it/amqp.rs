@@ -1,8 +1,6 @@
 //! Publishing over AMQP, as a client on the socket meets it.
 
-mod peer;
-
-use peer::{Arg, Args, BODY_BYTES, Peer, announce, frame, message};
+use crate::amqp_peer::{Arg, Args, BODY_BYTES, Peer, announce, frame, message};
 
 use crate::support::TestNode;
 

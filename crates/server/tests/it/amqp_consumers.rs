@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::amqp_peer::{Fields, Peer};
+use crate::amqp_peer::{Args, Peer, frame};
 use crate::support::{Options, TestNode};
 
 #[tokio::test]
@@ -15,14 +15,14 @@ async fn a_prefetch_is_never_overrun_and_acknowledgements_are_credit() {
     peer.prefetch(1, 2).await;
     peer.read(1, "s", "a", &[]).await;
     assert_eq!(peer.bodies(2).await, ["0", "1"]);
-    assert_eq!(peer.settle(1).await.method, (60, 11), "nothing but the answer");
+    assert_eq!(peer.settle(1).await.numbers, (60, 11), "nothing but the answer");
     peer.ack(1, 1, false).await;
     assert_eq!(peer.bodies(1).await, ["2"]);
     peer.ack(1, 3, true).await;
     assert_eq!(peer.bodies(2).await, ["3", "4"]);
-    assert_eq!(peer.settle(1).await.method, (60, 11));
+    assert_eq!(peer.settle(1).await.numbers, (60, 11));
     peer.ack(1, 9, false).await;
-    let (code, text) = peer.next().await.refusal();
+    let (code, text) = peer.next().await.closed();
     assert_eq!((code, text.as_str()), (406, "PRECONDITION_FAILED - unknown delivery tag 9"));
     // The channel is gone; what was stored is not, and a new consumer begins where it says.
     peer.reopen(1).await;
@@ -43,8 +43,8 @@ async fn a_consumer_that_asks_is_told_its_place_in_its_tag() {
         peer.consume(1, "s", "", &[("x-stream-offset", from), ("x-kelda-position", asks)]).await;
         loop {
             let came = peer.next().await;
-            if came.method == (60, 21) {
-                tags.push(String::from_utf8(came.fields[1..].to_vec()).unwrap());
+            if came.numbers == (60, 21) {
+                tags.push(String::from_utf8(came.args[1..].to_vec()).unwrap());
                 break;
             }
         }
@@ -73,7 +73,7 @@ async fn consumers_of_a_channel_have_their_own_credit() {
     let third = peer.delivery().await;
     assert_eq!((third.0.as_str(), third.1, third.2.as_slice()), ("b", 3, &b"1"[..]));
     peer.consume(1, "s", "a", &[]).await;
-    let (code, text) = peer.next().await.refusal();
+    let (code, text) = peer.next().await.closed();
     assert_eq!((code, text.as_str()), (530, "NOT_ALLOWED - attempt to reuse consumer tag 'a'"));
 }
 
@@ -92,7 +92,7 @@ async fn a_filter_chooses_exactly() {
     peer.ack(1, 1, false).await;
     assert_eq!(peer.bodies(1).await, ["4"]);
     peer.ack(1, 2, false).await;
-    assert_eq!(peer.settle(1).await.method, (60, 11));
+    assert_eq!(peer.settle(1).await.numbers, (60, 11));
     peer.prefetch(1, 10).await;
     peer.read(1, "s", "b", &[("x-stream-filter", "eu"), ("x-stream-match-unfiltered", "true")]).await;
     assert_eq!(peer.bodies(3).await, ["1", "2", "4"]);
@@ -102,22 +102,22 @@ async fn a_filter_chooses_exactly() {
     let mut later = Vec::new();
     for _ in 0..3 {
         let came = peer.next().await;
-        if came.method == (60, 60) {
+        if came.numbers == (60, 60) {
             later.push(came.delivery().0);
         } else {
-            assert_eq!(came.method, (60, 80), "a confirm");
+            assert_eq!(came.numbers, (60, 80), "a confirm");
         }
     }
     while later.len() < 3 {
         let came = peer.next().await;
-        if came.method == (60, 60) {
+        if came.numbers == (60, 60) {
             later.push(came.delivery().0);
         }
     }
     later.sort();
     assert_eq!(later, ["a", "b", "b"], "new ones are chosen as well");
     peer.consume(1, "s", "c", &[("x-stream-filter", "eu"), ("x-stream-match-unfiltered", "yes")]).await;
-    assert_eq!(peer.next().await.refusal().0, 406);
+    assert_eq!(peer.next().await.closed().0, 406);
 }
 
 #[tokio::test]
@@ -133,10 +133,10 @@ async fn a_delivery_that_nobody_acknowledges_closes_its_channel() {
     peer.read(1, "s", "a", &[]).await;
     assert_eq!(peer.bodies(1).await, ["0"]);
     let closed = peer.next().await;
-    assert_eq!((closed.channel, closed.method), (1, (20, 40)));
+    assert_eq!((closed.channel, closed.numbers), (1, (20, 40)));
     let text = "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out. Timeout value used: 5000 ms. This \
                 timeout value can be configured, see consumers doc guide to learn more";
-    assert_eq!(closed.refusal(), (406, text.to_owned()));
+    assert_eq!(closed.closed(), (406, text.to_owned()));
     assert_eq!(peer.settle(2).await.channel, 2, "the others go on");
 }
 
@@ -148,11 +148,11 @@ async fn there_is_a_most_of_consumers() {
     peer.prefetch(1, 1).await;
     for number in 0..1_000 {
         peer.consume(1, "s", &number.to_string(), &[]).await;
-        assert_eq!(peer.next().await.method, (60, 21));
+        assert_eq!(peer.next().await.numbers, (60, 21));
     }
     assert!(node.admin("/metrics").await.text().contains("\nkelda_amqp_consumers 1000\n"));
     peer.consume(1, "s", "more", &[]).await;
-    let (code, text) = peer.next().await.refusal();
+    let (code, text) = peer.next().await.closed();
     assert_eq!((code, text.as_str()), (530, "NOT_ALLOWED - reached maximum (1000) of consumers per channel"));
 }
 
@@ -166,18 +166,18 @@ async fn a_stream_that_is_deleted_cancels_its_consumers() {
     peer.read(1, "s", "without credit", &[]).await;
     assert_eq!(peer.bodies(1).await, ["0"]);
     peer.consume(1, "s", "at the tail", &[]).await;
-    assert_eq!(peer.next().await.method, (60, 21));
+    assert_eq!(peer.next().await.numbers, (60, 21));
     assert_eq!(node.send("DELETE", "/s", &[], "").await.status, 204);
     let mut cancelled = Vec::new();
     for _ in 0..2 {
         let came = peer.next().await;
-        assert_eq!(came.method, (60, 30));
-        cancelled.push(String::from_utf8(came.fields[1..came.fields.len() - 1].to_vec()).unwrap());
+        assert_eq!(came.numbers, (60, 30));
+        cancelled.push(String::from_utf8(came.args[1..came.args.len() - 1].to_vec()).unwrap());
     }
     cancelled.sort();
     assert_eq!(cancelled, ["at the tail", "without credit"]);
     peer.ack(1, 1, false).await;
-    assert_eq!(peer.settle(1).await.method, (60, 11), "the channel stays");
+    assert_eq!(peer.settle(1).await.numbers, (60, 11), "the channel stays");
 }
 
 #[tokio::test]
@@ -185,16 +185,20 @@ async fn what_streams_cannot_do_ends_the_connection() {
     for (method, fields, text) in [
         (
             (60, 120),
-            Fields::default().u64(1).u8(0b10),
+            Args::default().number64(1).octet(0b10),
             "basic.nack and basic.reject not supported by stream queues",
         ),
         (
             (60, 90),
-            Fields::default().u64(1).u8(1),
+            Args::default().number64(1).octet(1),
             "basic.nack and basic.reject not supported by stream queues",
         ),
-        ((60, 110), Fields::default().u8(0), "requeue=false"),
-        ((60, 70), Fields::default().u16(0).short("s").u8(0), "basic.get not supported by stream queues"),
+        ((60, 110), Args::default().octet(0), "requeue=false"),
+        (
+            (60, 70),
+            Args::default().number16(0).short("s").octet(0),
+            "basic.get not supported by stream queues",
+        ),
     ] {
         let node = TestNode::start().await;
         let mut peer = Peer::open(&node).await;
@@ -203,8 +207,8 @@ async fn what_streams_cannot_do_ends_the_connection() {
         peer.prefetch(1, 1).await;
         peer.read(1, "s", "a", &[]).await;
         assert_eq!(peer.bodies(1).await, ["0"]);
-        peer.say(1, method, fields).await;
-        let (code, said) = peer.next().await.refusal();
+        peer.say(1, method, &fields).await;
+        let (code, said) = peer.next().await.closed();
         assert_eq!(code, 540);
         assert!(said.starts_with(&format!("NOT_IMPLEMENTED - {text}")), "{said}");
     }
@@ -215,10 +219,10 @@ async fn a_node_that_stops_says_so() {
     let mut node = TestNode::start().await;
     let mut peer = Peer::open(&node).await;
     let stopping = tokio::spawn(node.node.take().unwrap().stop());
-    let (code, text) = peer.next().await.refusal();
+    let (code, text) = peer.next().await.closed();
     let shutdown = "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'";
     assert_eq!((code, text.as_str()), (320, shutdown));
-    peer.say(0, (10, 51), Fields::default()).await;
+    peer.say(0, (10, 51), &Args::default()).await;
     assert_eq!(peer.raw().await, None);
     assert!(stopping.await.unwrap(), "a clean stop");
 }
@@ -227,8 +231,8 @@ async fn a_node_that_stops_says_so() {
 async fn what_comes_behind_a_farewell_breaks_nothing() {
     let node = TestNode::start().await;
     let mut peer = Peer::open(&node).await;
-    peer.say(0, (10, 50), Fields::default().u16(200).short("bye").u16(0).u16(0)).await;
-    assert_eq!(peer.next().await.method, (10, 51));
+    peer.say(0, (10, 50), &Args::default().number16(200).short("bye").number16(0).number16(0)).await;
+    assert_eq!(peer.next().await.numbers, (10, 51));
     for number in 1..=10 {
         peer.ack(1, number, false).await;
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -242,7 +246,7 @@ async fn hearts_beat_both_ways() {
     let mut peer = Peer::with_heartbeat(&node, 2).await;
     assert_eq!(peer.raw().await, Some((8, 0, Vec::new())));
     for _ in 0..8 {
-        peer.frame(8, 0, &[]).await;
+        peer.write(&frame(8, 0, &[])).await;
         assert_eq!(peer.raw().await, Some((8, 0, Vec::new())));
     }
     // A peer that is silent is cut.
@@ -295,18 +299,18 @@ async fn a_change_of_retention_breaks_no_declaration() {
     // Over HTTP first: the first declaration has to mean the same, and holds from then on.
     let headers = [("content-type", "text/plain"), ("kelda-max-age", "24h")];
     assert_eq!(node.send("PUT", "/h", &headers, "").await.status, 201);
-    let wrong = peer.declare(1, "h", &[("x-max-age", "24h")]).await.refusal();
+    let wrong = peer.declare(1, "h", &[("x-max-age", "24h")]).await.closed();
     assert_eq!(wrong.0, 406);
     assert!(wrong.1.ends_with("received '24h' but current is '1D'"), "{}", wrong.1);
     peer.reopen(1).await;
-    assert_eq!(peer.declare(1, "h", &[("x-max-age", "1D")]).await.method, (50, 11));
+    assert_eq!(peer.declare(1, "h", &[("x-max-age", "1D")]).await.numbers, (50, 11));
     assert_eq!(node.send("PATCH", "/h", &[("kelda-max-age", "2h")], "").await.status, 204);
-    assert_eq!(peer.declare(1, "h", &[("x-max-age", "1D")]).await.method, (50, 11));
+    assert_eq!(peer.declare(1, "h", &[("x-max-age", "1D")]).await.numbers, (50, 11));
     assert_eq!(node.head("/h").await.header("kelda-max-age"), Some("2h"));
     // Over AMQP first: its retention is there over HTTP, and is changed without a word about arguments.
-    assert_eq!(peer.declare(1, "a", &[("x-max-age", "60m")]).await.method, (50, 11));
+    assert_eq!(peer.declare(1, "a", &[("x-max-age", "60m")]).await.numbers, (50, 11));
     assert_eq!(node.head("/a").await.header("kelda-max-age"), Some("1h"));
     assert_eq!(node.send("PATCH", "/a", &[("kelda-max-age", "none")], "").await.status, 204);
-    assert_eq!(peer.declare(1, "a", &[("x-max-age", "60m")]).await.method, (50, 11));
-    assert_eq!(peer.declare(1, "a", &[("x-max-age", "1h")]).await.refusal().0, 406, "as it was given");
+    assert_eq!(peer.declare(1, "a", &[("x-max-age", "60m")]).await.numbers, (50, 11));
+    assert_eq!(peer.declare(1, "a", &[("x-max-age", "1h")]).await.closed().0, 406, "as it was given");
 }
