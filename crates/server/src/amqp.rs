@@ -17,6 +17,7 @@ mod name;
 mod producer;
 mod queue;
 mod reply;
+mod term;
 pub mod vhost;
 mod wire;
 

@@ -59,6 +59,10 @@ pub struct Held {
     pub messages: Vec<Whole>,
     /// The bytes of their bodies.
     pub bytes: u64,
+    /// Deliveries that are acknowledged by the commit, with their tags.
+    pub acknowledged: Vec<(u64, Delivered)>,
+    /// The first delivery that is refused by the commit.
+    pub refused: Option<Arc<Origin>>,
 }
 
 impl Incoming {
@@ -176,6 +180,8 @@ pub struct Channel {
     pub mode: Mode,
     /// The prefetch for consumers to come.
     pub prefetch: u16,
+    /// Whether there is one for all consumers together, which streams have not.
+    pub channel_prefetch: bool,
     /// The queue that was declared last.
     pub last_queue: Short,
     /// What was delivered.
@@ -195,6 +201,7 @@ impl Channel {
             incoming: None,
             mode: Mode::Plain,
             prefetch: 0,
+            channel_prefetch: false,
             last_queue: Short::default(),
             unacked: Unacked::new(),
             deliveries: 0,
@@ -267,15 +274,15 @@ impl Channel {
     }
 
     /// Takes off what an acknowledgement is about.
-    pub fn take(&mut self, delivery: u64, multiple: bool) -> Result<Vec<Delivered>, Refusal> {
+    pub fn take(&mut self, delivery: u64, multiple: bool) -> Result<Unacked, Refusal> {
         let unknown = || reply::precondition_failed(format!("unknown delivery tag {delivery}"));
         match (delivery, multiple) {
-            (0, true) => Ok(std::mem::take(&mut self.unacked).into_values().collect()),
+            (0, true) => Ok(std::mem::take(&mut self.unacked)),
             (tag, true) if self.unacked.contains_key(&tag) => {
                 let rest = self.unacked.split_off(&(tag + 1));
-                Ok(std::mem::replace(&mut self.unacked, rest).into_values().collect())
+                Ok(std::mem::replace(&mut self.unacked, rest))
             }
-            (tag, _) => self.unacked.remove(&tag).map(|one| vec![one]).ok_or_else(unknown),
+            (tag, _) => self.unacked.remove(&tag).map(|one| [(tag, one)].into()).ok_or_else(unknown),
         }
     }
 }

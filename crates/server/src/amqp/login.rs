@@ -49,8 +49,9 @@ pub fn judge(mechanism: &Short, response: &Bytes, peer: IpAddr) -> Login {
 
 fn plain(response: &Bytes) -> Option<(Vec<u8>, Vec<u8>)> {
     let mut parts = response.split(|byte| *byte == 0);
-    let (_authorise_as, user, password) = (parts.next()?, parts.next()?, parts.next()?);
-    parts.next().is_none().then(|| (user.to_vec(), password.to_vec()))
+    let (authorise_as, user, password) = (parts.next()?, parts.next()?, parts.next()?);
+    // To act as another user is not offered.
+    (authorise_as.is_empty() && parts.next().is_none()).then(|| (user.to_vec(), password.to_vec()))
 }
 
 /// A table without its length.

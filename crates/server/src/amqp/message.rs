@@ -19,7 +19,7 @@ const ROUTING_KEY: &str = "x-routing-key";
 /// What stands before the name of a header that would be taken for a property.
 const ESCAPED: &str = "amqp-header:";
 /// Queues beside the routing key that are not shown to others.
-const BCC: &str = "BCC";
+pub const BCC: &str = "BCC";
 
 /// The properties that are short strings, with the headers that hold them.
 macro_rules! texts {

@@ -4,6 +4,13 @@
 
 use kelda_service::{Fault, Problem};
 
+use super::wire::Short;
+
+/// Bytes of a text that fit into a reply.
+const MOST_TEXT: usize = 255;
+/// What stands for the rest of a text.
+const DOTS: &str = "...";
+
 /// What ends: the channel or the whole connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -70,6 +77,18 @@ impl Refusal {
     pub fn of_nothing(self) -> Refusal {
         Refusal { of_method: false, ..self }
     }
+
+    /// The text as it is sent; one that is too long ends in dots.
+    pub fn told(&self) -> Short {
+        if self.text.len() <= MOST_TEXT {
+            return Short::from(self.text.as_str());
+        }
+        let mut end = MOST_TEXT - DOTS.len();
+        while !self.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        Short::from(format!("{}{DOTS}", &self.text[..end]).as_str())
+    }
 }
 
 /// What the service said, with the problem's code in front.
@@ -82,5 +101,19 @@ pub fn of_fault(fault: &(impl Fault + std::fmt::Display)) -> Refusal {
         Problem::Overloaded | Problem::DiskFull => resource_error(text),
         Problem::Unavailable | Problem::Internal | Problem::Damaged => internal_error(text),
         _ => precondition_failed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_is_too_long_ends_in_dots() {
+        let text = |length: usize| not_found("x".repeat(length - "NOT_FOUND - ".len())).told().text();
+        assert_eq!(text(255), format!("NOT_FOUND - {}", "x".repeat(243)));
+        assert_eq!(text(256), format!("NOT_FOUND - {}...", "x".repeat(240)));
+        let wide = not_found("\u{20ac}".repeat(200)).told().text();
+        assert_eq!(wide, format!("NOT_FOUND - {}...", "\u{20ac}".repeat(80)));
     }
 }

@@ -12,7 +12,7 @@ mod table;
 pub use codec::Short;
 pub use frame::{Frame, FrameFault, FrameKind, put_frame, take_frame};
 pub use method::Method;
-pub use properties::Properties;
+pub use properties::{BASIC, Other, Properties};
 pub use table::Table;
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 mod admin;
 mod amqp;
+mod amqp_answers;
 mod amqp_consumers;
 mod amqp_peer;
 mod append;

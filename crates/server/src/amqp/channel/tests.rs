@@ -68,7 +68,7 @@ fn acknowledgements_take_what_they_cover_once() {
     let mut turns = |delivery, multiple| {
         channel
             .take(delivery, multiple)
-            .map(|list| list.iter().map(|one| one.origin.turn).collect::<Vec<_>>())
+            .map(|list| list.values().map(|one| one.origin.turn).collect::<Vec<_>>())
     };
     assert_eq!(turns(2, true).unwrap(), [1, 2]);
     assert_eq!(turns(2, false).unwrap_err().text, "PRECONDITION_FAILED - unknown delivery tag 2");

@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(3);
 /// The header of this protocol, and those of older versions that say the same.
 const HEADER: &[u8; 8] = b"AMQP\0\0\x09\x01";
-const OLD_HEADERS: [&[u8; 8]; 2] = [b"AMQP\x01\x01\0\x09", b"AMQP\x01\x01\x08\0"];
+const OLD_HEADERS: [&[u8; 8]; 3] = [b"AMQP\x01\x01\0\x09", b"AMQP\x01\x01\x08\0", b"AMQP\x01\x01\x09\x01"];
 /// Channels of one connection.
 const CHANNEL_MAX: u16 = 2047;
 /// Bytes of a frame.
@@ -159,8 +159,9 @@ async fn open<S: AsyncRead + AsyncWrite + Unpin>(
                 mechanism.text()
             );
             let refusal = reply::access_refused(text);
-            let text = Short::from(refusal.text.as_str());
-            let _ = line.say(&Method::Close { code: refusal.code, text, class: 0, method: 0 }).await;
+            let _ = line
+                .say(&Method::Close { code: refusal.code, text: refusal.told(), class: 0, method: 0 })
+                .await;
             return Err(End::Now);
         }
         Login::Malformed => return Err(End::Late),
@@ -174,9 +175,17 @@ async fn open<S: AsyncRead + AsyncWrite + Unpin>(
         return Err(End::Late);
     }
     let Some(Method::Open { vhost, .. }) = line.next().await else { return Err(End::Late) };
-    if !vhost::exists(&amqp.meta.view(), vhost.bytes()) {
-        let text = Short::from(reply::not_allowed(format!("vhost {} not found", vhost.text())).text.as_str());
-        let _ = line.say(&Method::Close { code: 530, text, class: 10, method: 40 }).await;
+    let refusal = if std::str::from_utf8(vhost.bytes()).is_err() {
+        Some(reply::frame_error("Malformed UTF-8 in shortstr"))
+    } else if !vhost::exists(&amqp.meta.view(), vhost.bytes()) {
+        Some(reply::not_allowed(format!("vhost {} not found", vhost.text())))
+    } else {
+        None
+    };
+    if let Some(refusal) = refusal {
+        let _ = line
+            .say(&Method::Close { code: refusal.code, text: refusal.told(), class: 10, method: 40 })
+            .await;
         let _ = line.next().await;
         return Err(End::Now);
     }

@@ -3,9 +3,12 @@
 //! Owns what each one does to the connection and its channels. Guarantees that a method which does not belong where it came
 //! is answered with the code that says so.
 
+use std::sync::Arc;
+
 use super::operation::{self, Request};
 use super::session::{Commit, Ending, Session};
-use crate::amqp::channel::{Channel, Held, Incoming, Mode};
+use crate::amqp::channel::{Channel, Delivered, Held, Incoming, Mode};
+use crate::amqp::consumer::Origin;
 use crate::amqp::queue::{self, tag};
 use crate::amqp::reply::{self, Refusal};
 use crate::amqp::wire::{Method, Short};
@@ -78,6 +81,8 @@ impl Session {
                 self.channels.remove(&number);
                 Ok(Some(Method::ChannelCloseOk {}))
             }
+            // Of older versions of the protocol; nothing asks for the ticket.
+            Method::AccessRequest { .. } => Ok(Some(Method::AccessRequestOk { ticket: 1 })),
             Method::ChannelFlow { active: true } => Ok(Some(Method::ChannelFlowOk { active: true })),
             Method::ChannelFlow { active: false } => Err(reply::not_implemented("active=false")),
             Method::Publish { exchange, routing_key, mandatory, immediate, .. } => {
@@ -131,11 +136,17 @@ impl Session {
                 for whole in held.messages {
                     self.send(number, whole)?;
                 }
+                if let Some(origin) = held.refused {
+                    return Err(self.kept_anyway(&origin));
+                }
+                self.credit(number, held.acknowledged.into_iter().map(|(_, delivered)| delivered));
                 self.committing = Some(Commit { number, turn, failed: false });
                 Ok(None)
             }
             (Method::TxRollback {}, Mode::Transaction(held)) => {
-                *held = Held::default();
+                let held = std::mem::take(held);
+                // As if they had not been acknowledged.
+                channel.unacked.extend(held.acknowledged);
                 Ok(Some(Method::TxRollbackOk {}))
             }
             _ => Err(reply::precondition_failed("channel is not transactional")),
@@ -148,23 +159,21 @@ impl Session {
                 Err(reply::not_implemented(format!("prefetch_size!=0 ({size})")))
             }
             Method::Qos { count, global, .. } => {
-                // What is for the whole channel does not bound stream consumers.
+                // What is for the whole channel bounds no stream consumer that is there, and lets none begin; the last
+                // word counts.
+                let channel = self.channel(number);
+                channel.channel_prefetch = global && count > 0;
                 if !global {
-                    self.channel(number).prefetch = count;
+                    channel.prefetch = count;
                 }
                 Ok(Some(Method::QosOk {}))
             }
             Method::Ack { delivery, multiple } => {
-                let taken = self.channel(number).take(delivery, multiple)?;
-                self.amqp.counts.acknowledged.add(taken.len() as u64);
-                for delivered in taken {
-                    let key = (number, delivered.origin.tag.clone());
-                    if let Some(consumer) = self.consumers.get_mut(&key)
-                        && consumer.origin.turn == delivered.origin.turn
-                    {
-                        consumer.credit += 1;
-                        self.wanting.insert(key);
-                    }
+                let channel = self.channel(number);
+                let taken = channel.take(delivery, multiple)?;
+                match &mut channel.mode {
+                    Mode::Transaction(held) => held.acknowledged.extend(taken),
+                    _ => self.credit(number, taken.into_values()),
                 }
                 Ok(None)
             }
@@ -183,37 +192,69 @@ impl Session {
         }
     }
 
+    /// Lets consumers have as much more as was acknowledged.
+    fn credit(&mut self, number: u16, acknowledged: impl Iterator<Item = Delivered>) {
+        for delivered in acknowledged {
+            self.amqp.counts.acknowledged.add(1);
+            let key = (number, delivered.origin.tag.clone());
+            if let Some(consumer) = self.consumers.get_mut(&key)
+                && consumer.origin.turn == delivered.origin.turn
+            {
+                consumer.credit += 1;
+                self.wanting.insert(key);
+            }
+        }
+    }
+
     fn give_back(&mut self, number: u16, delivery: u64, multiple: bool) -> Answer {
-        let vhost = self.vhost.clone();
-        let given = self.channel(number).take(delivery, multiple)?;
-        let Some(first) = given.first() else { return Ok(None) };
-        let queue = queue::described(&first.origin.queue, &vhost);
-        let text = format!("basic.nack and basic.reject not supported by stream queues {queue}");
-        Err(reply::not_implemented(text))
+        let channel = self.channel(number);
+        let given = channel.take(delivery, multiple)?;
+        let Some((_, first)) = given.first_key_value() else { return Ok(None) };
+        let origin = Arc::clone(&first.origin);
+        if let Mode::Transaction(held) = &mut channel.mode {
+            held.refused.get_or_insert(origin);
+            held.acknowledged.extend(given);
+            return Ok(None);
+        }
+        Err(self.kept_anyway(&origin))
+    }
+
+    /// What a stream delivered cannot be refused.
+    fn kept_anyway(&self, origin: &Origin) -> Refusal {
+        let queue = queue::described(&origin.queue, &self.vhost);
+        reply::not_implemented(format!("basic.nack and basic.reject not supported by stream queues {queue}"))
     }
 
     /// What has to ask the service: one such method at a time.
     fn request(&mut self, number: u16, method: Method) -> Answer {
         let vhost = self.vhost.clone();
         let channel = self.channel(number);
-        let (turn, prefetch) = (channel.turn, channel.prefetch);
-        let last = |queue: Short| if queue.is_empty() { channel.last_queue.clone() } else { queue };
+        let (turn, prefetch, channel_prefetch) = (channel.turn, channel.prefetch, channel.channel_prefetch);
+        let last = |queue: Short| {
+            let queue = if queue.is_empty() { channel.last_queue.clone() } else { queue };
+            let is_known = !queue.is_empty();
+            is_known.then_some(queue).ok_or_else(|| reply::not_found("no previously declared queue"))
+        };
         let method = match method {
             Method::QueueBind { ticket, queue, exchange, routing_key, nowait, arguments } => {
-                Method::QueueBind { ticket, queue: last(queue), exchange, routing_key, nowait, arguments }
+                let is_short = queue.is_empty() && routing_key.is_empty();
+                let queue = last(queue)?;
+                // Without both of them, the queue's name is the key.
+                let routing_key = if is_short { queue.clone() } else { routing_key };
+                Method::QueueBind { ticket, queue, exchange, routing_key, nowait, arguments }
             }
             Method::QueueUnbind { ticket, queue, exchange, routing_key, arguments } => {
-                Method::QueueUnbind { ticket, queue: last(queue), exchange, routing_key, arguments }
+                Method::QueueUnbind { ticket, queue: last(queue)?, exchange, routing_key, arguments }
             }
             Method::QueueDelete { ticket, queue, if_unused, if_empty, nowait } => {
-                Method::QueueDelete { ticket, queue: last(queue), if_unused, if_empty, nowait }
+                Method::QueueDelete { ticket, queue: last(queue)?, if_unused, if_empty, nowait }
             }
             Method::QueuePurge { ticket, queue, nowait } => {
-                Method::QueuePurge { ticket, queue: last(queue), nowait }
+                Method::QueuePurge { ticket, queue: last(queue)?, nowait }
             }
-            Method::Get { ticket, queue, no_ack } => Method::Get { ticket, queue: last(queue), no_ack },
+            Method::Get { ticket, queue, no_ack } => Method::Get { ticket, queue: last(queue)?, no_ack },
             Method::Consume { ticket, queue, tag, no_local, no_ack, exclusive, nowait, arguments } => {
-                let queue = last(queue);
+                let queue = last(queue)?;
                 // Its place is known when the service was asked.
                 let chosen = tag.is_empty() && !tag::asks_for_place(&arguments);
                 let tag = if chosen { tag::plain(self.amqp.env.random.nonce()) } else { tag };
@@ -226,7 +267,7 @@ impl Session {
             }
             other => other,
         };
-        let request = Request { amqp: self.amqp.clone(), vhost, number, turn, prefetch };
+        let request = Request { amqp: self.amqp.clone(), vhost, number, turn, prefetch, channel_prefetch };
         self.busy = Some(operation::start(request, method));
         Ok(None)
     }

@@ -23,6 +23,9 @@ use crate::amqp::queue::{self, arguments, offset, tag};
 use crate::amqp::reply::{self, Refusal};
 use crate::amqp::wire::{Method, Short, Table};
 
+/// Arguments that consumers of other types of queues have.
+const FOREIGN: [&str; 2] = ["x-priority", "x-cancel-on-ha-failover"];
+
 /// What a request is carried out with.
 pub struct Request {
     /// What connections share.
@@ -35,6 +38,8 @@ pub struct Request {
     pub turn: u64,
     /// The prefetch for a new consumer.
     pub prefetch: u16,
+    /// Whether the channel has a prefetch for all its consumers.
+    pub channel_prefetch: bool,
 }
 
 /// What came of it.
@@ -128,6 +133,9 @@ impl Request {
         let (meta, vhost) = (&*self.amqp.meta, &self.vhost);
         let (answer, nowait) = match method {
             Method::ExchangeDeclare { passive: true, exchange, nowait, .. } => {
+                if exchange.is_empty() {
+                    return Err(change::forbidden());
+                }
                 let found = route::find(&meta.view(), vhost.bytes(), exchange.bytes());
                 found.ok_or_else(|| no_exchange(&exchange, vhost))?;
                 (Method::ExchangeDeclareOk {}, nowait)
@@ -213,7 +221,7 @@ impl Request {
     async fn declare(&self, wanted: &Declaration) -> Result<StreamInfo, Refusal> {
         let described = self.described(&wanted.queue);
         if wanted.queue.is_empty() {
-            arguments::check(&wanted.arguments, &described)?;
+            arguments::is_stream(&wanted.arguments, &described)?;
             let text = "Cannot declare a server-named queue for type rabbit_stream_queue";
             return Err(reply::precondition_failed(text));
         }
@@ -244,6 +252,7 @@ impl Request {
             let text = format!("invalid property '{property}' for {described}");
             return Err(reply::precondition_failed(text));
         }
+        arguments::check_sizes(&wanted.arguments)?;
         let config = StreamConfig {
             retention: declared.retention,
             arguments: Some(declared.kept),
@@ -292,6 +301,10 @@ impl Request {
     ) -> Result<Begin, Refusal> {
         let info = self.head(&queue)?;
         let described = self.described(&queue);
+        let start = offset::parse(given.value(offset::NAME), &described)?;
+        if let Some(header) = given.0.iter().find(|header| FOREIGN.contains(&header.name.as_str())) {
+            return Err(arguments::of_type(&header.name, &described, arguments::STREAM_QUEUE));
+        }
         if self.prefetch == 0 {
             let text = format!("consumer prefetch count is not set for '{described}'");
             return Err(reply::precondition_failed(text));
@@ -300,12 +313,12 @@ impl Request {
             let text = format!("automatic acknowledgement not supported by stream queues {described}");
             return Err(reply::not_implemented(text));
         }
-        if given.value("x-priority").is_some() {
-            return Err(arguments::of_type("x-priority", &described, "rabbit_stream_queue"));
+        if self.channel_prefetch {
+            return Err(reply::not_implemented(format!("{described} does not support global qos")));
         }
         let filter = filter::parse(given, &described)?.map(Arc::new);
         let (name, stream) = (info.name.clone(), info.stream);
-        let next = match offset::parse(given.value(offset::NAME), &described)? {
+        let next = match start {
             // An exact offset may lie ahead; below the first record held, that one is meant.
             StartAt::Offset(offset) => offset.max(info.start),
             start => {

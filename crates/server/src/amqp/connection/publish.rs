@@ -16,12 +16,18 @@ use crate::amqp::channel::{Mode, Whole};
 use crate::amqp::exchange::cache::Queues;
 use crate::amqp::exchange::route;
 use crate::amqp::lane::Waiting;
-use crate::amqp::message::{Message, to_headers};
+use crate::amqp::message::{BCC, Message, to_headers};
 use crate::amqp::name;
 use crate::amqp::producer;
 use crate::amqp::reply::{self, Refusal};
-use crate::amqp::wire::{Frame, FrameKind, Method, Properties, Short, Table, put_frame};
+use crate::amqp::term;
+use crate::amqp::wire::{BASIC, Frame, FrameKind, Method, Other, Properties, Short, Table, put_frame};
 use crate::http::budget::Hold;
+
+/// Who wants to be answered without a queue; nobody can be.
+const DIRECT_REPLY: &[u8] = b"amq.rabbitmq.reply-to";
+/// The longest life of a message, in milliseconds: ten years.
+const MOST_EXPIRATION: i128 = 315_360_000_000;
 
 /// The method that a content belongs to.
 pub(super) const PUBLISH: (u16, u16) = (60, 40);
@@ -32,26 +38,70 @@ const TRANSACTION_BYTES: u64 = MAX_BODY;
 /// Most bytes of a body.
 pub(super) const MAX_BODY: u64 = MAX_RECORD_BYTES as u64;
 
+/// Why the life of a message is none, if it is.
+fn wrong_expiration(text: &[u8]) -> Option<String> {
+    let signed = text.strip_prefix(b"+").or_else(|| text.strip_prefix(b"-")).unwrap_or(text);
+    let digits = signed.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, rest) = signed.split_at(digits);
+    if digits.is_empty() {
+        return Some("no_integer".to_owned());
+    }
+    if !rest.is_empty() {
+        return Some(format!("{{leftover_string,{}}}", term::list(rest)));
+    }
+    // A number of so many digits is too large, whatever it is.
+    let number: i128 = std::str::from_utf8(digits).ok()?.parse().unwrap_or(i128::MAX);
+    match number {
+        1.. if text.starts_with(b"-") => Some(format!("{{value_negative,-{number}}}")),
+        number if number > MOST_EXPIRATION => Some(format!("{{value_too_large,{number}}}")),
+        _ => None,
+    }
+}
+
+/// The routing keys beside the first.
+fn more_keys(properties: &Properties) -> Result<Vec<Short>, Refusal> {
+    let mut keys = Vec::new();
+    for header in ["CC", BCC] {
+        match properties.headers.as_ref().and_then(|table| table.value(header)) {
+            None => {}
+            Some(Value::Array(more)) => keys.extend(more.iter().filter_map(|value| match value {
+                Value::Text(text) => Short::of(bytes::Bytes::copy_from_slice(text.as_bytes())),
+                _ => None,
+            })),
+            Some(other) => {
+                let kind = crate::amqp::queue::arguments::type_name(other);
+                let text = format!("invalid message: {{unacceptable_type_in_header,\"{header}\",{kind}}}");
+                return Err(reply::precondition_failed(text));
+            }
+        }
+    }
+    Ok(keys)
+}
+
 impl Session {
     /// Takes a part of a content, whose room is held.
     pub(super) fn content_part(&mut self, frame: Frame, hold: Hold) {
         let number = frame.channel;
         let Some(channel) = self.channels.get_mut(&number).filter(|channel| !channel.closing) else {
-            // What was on its way when the channel closed.
+            if !self.channels.contains_key(&number) {
+                self.stray(number);
+            }
+            // What was on its way when the channel closed is dropped.
             return;
         };
         let Some(incoming) = &mut channel.incoming else {
-            let refusal = reply::unexpected_frame("expected method frame, got non method frame instead");
-            return self.refuse(
-                number,
-                (0, 0),
-                &Refusal { scope: reply::Scope::Connection, ..refusal.of_nothing() },
-            );
+            return self.stray(number);
         };
         match (frame.kind, incoming.wants_header()) {
             (FrameKind::Header, true) => match Properties::get(frame.payload) {
                 Ok((size, properties)) => incoming.header(size, properties),
-                Err(_) => {
+                Err(Other::Class(class)) => {
+                    let text = format!(
+                        "expected content header for class {BASIC}, got one for class {class} instead"
+                    );
+                    return self.refuse(number, PUBLISH, &reply::unexpected_frame(text));
+                }
+                Err(Other::Malformed) => {
                     return self.refuse(
                         number,
                         PUBLISH,
@@ -86,6 +136,12 @@ impl Session {
         }
     }
 
+    /// A part of a content that belongs to no method.
+    fn stray(&mut self, number: u16) {
+        let refusal = reply::unexpected_frame("expected method frame, got non method frame instead");
+        self.refuse(number, (0, 0), &refusal.of_nothing());
+    }
+
     fn check(&self, message: &Message) -> Result<(), Refusal> {
         let properties = &message.properties;
         if !message.exchange.is_empty() {
@@ -101,6 +157,9 @@ impl Session {
                 return Err(reply::access_refused(text));
             }
         }
+        if properties.reply_to.as_ref().is_some_and(|to| to.bytes() == DIRECT_REPLY) {
+            return Err(reply::precondition_failed("fast reply consumer does not exist"));
+        }
         if let Some(user) = &properties.user_id
             && user.bytes() != self.user.as_bytes()
         {
@@ -111,12 +170,13 @@ impl Session {
             );
             return Err(reply::precondition_failed(text));
         }
-        if let Some(expiration) = &properties.expiration {
+        if let Some(expiration) = &properties.expiration
+            && let Some(why) = wrong_expiration(expiration.bytes())
+        {
             let text = expiration.text();
-            if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Err(reply::precondition_failed(format!("invalid expiration '{text}': no_integer")));
-            }
+            return Err(reply::precondition_failed(format!("invalid expiration '{text}': {why}")));
         }
+        more_keys(properties)?;
         match properties.delivery_mode {
             None | Some(1 | 2) => Ok(()),
             Some(mode) => {
@@ -170,20 +230,7 @@ impl Session {
     /// The queues that a message reaches, each once.
     fn route(&mut self, message: &Message) -> Result<Queues, Refusal> {
         let mut keys = vec![message.routing_key.clone()];
-        for header in ["CC", "BCC"] {
-            match message.properties.headers.as_ref().and_then(|table| table.value(header)) {
-                None => {}
-                Some(Value::Array(more)) => keys.extend(more.iter().filter_map(|value| match value {
-                    Value::Text(text) => Short::of(bytes::Bytes::copy_from_slice(text.as_bytes())),
-                    _ => None,
-                })),
-                Some(other) => {
-                    let kind = crate::amqp::queue::arguments::type_name(other);
-                    let text = format!("{{unacceptable_type_in_header,\"{header}\",{kind}}}");
-                    return Err(reply::precondition_failed(text));
-                }
-            }
-        }
+        keys.extend(more_keys(&message.properties)?);
         let mut queues: Vec<(Short, StreamName)> = Vec::new();
         if !message.exchange.is_empty() {
             let none = Table::default();
@@ -209,7 +256,11 @@ impl Session {
             routing_key: message.routing_key.clone(),
         };
         self.say(number, &method);
-        self.put_content(number, &message.properties, &message.body);
+        let mut properties = message.properties.clone();
+        if let Some(headers) = &mut properties.headers {
+            headers.0.retain(|header| header.name != BCC);
+        }
+        self.put_content(number, &properties, &message.body);
     }
 
     /// Writes properties and body, in frames of the size agreed on.

@@ -22,6 +22,7 @@ use crate::amqp::exchange::cache::Routes;
 use crate::amqp::lane::Lane;
 use crate::amqp::listener::Amqp;
 use crate::amqp::reply::{self, Refusal, Scope};
+use crate::amqp::term;
 use crate::amqp::wire::{Frame, FrameFault, FrameKind, Method, Short, put_frame};
 use crate::http::budget::Hold;
 
@@ -29,6 +30,9 @@ use crate::http::budget::Hold;
 const LANE_BYTES: u64 = 32 << 20;
 /// Messages on their way, from which on nothing is read.
 const LANE_RECORDS: usize = 20_000;
+
+/// Bytes of a frame that an error shows.
+const SHOWN_OCTETS: usize = 16;
 
 /// Bytes that wait for the socket before nothing more is made for it.
 pub const OUT_BYTES: usize = 512 << 10;
@@ -90,6 +94,8 @@ pub struct Session {
     pub channels: BTreeMap<u16, Channel>,
     /// Consumers.
     pub consumers: BTreeMap<ConsumerKey, Consumer>,
+    /// Consumers, with their turns, whose streams are gone while a method is being carried out.
+    pub gone: Vec<(ConsumerKey, u64)>,
     /// Consumers that could be given something to do.
     pub wanting: BTreeSet<ConsumerKey>,
     /// The consumer that was served last.
@@ -109,6 +115,16 @@ pub struct Session {
     /// How far the end is.
     pub ending: Ending,
     turns: u64,
+}
+
+/// The first bytes of a payload, as errors show them.
+fn octets(payload: &[u8]) -> String {
+    match payload.get(..SHOWN_OCTETS) {
+        Some(first) if payload.len() > SHOWN_OCTETS => {
+            format!("first {SHOWN_OCTETS} octets = {}", term::binary(first))
+        }
+        _ => format!("all octets = {}", term::binary(payload)),
+    }
 }
 
 /// Waits for what is being carried out.
@@ -140,6 +156,7 @@ impl Session {
             channels: BTreeMap::new(),
             consumers: BTreeMap::new(),
             wanting: BTreeSet::new(),
+            gone: Vec::new(),
             lanes: BTreeMap::new(),
             on_their_way: (0, 0),
             work: FuturesUnordered::new(),
@@ -201,7 +218,7 @@ impl Session {
     /// Tells a fault, which ends the channel or the connection.
     pub fn refuse(&mut self, channel: u16, numbers: (u16, u16), refusal: &Refusal) {
         let (class, method) = if refusal.of_method { numbers } else { (0, 0) };
-        let (code, text) = (refusal.code, Short::from(refusal.text.as_str()));
+        let (code, text) = (refusal.code, refusal.told());
         tracing::debug!(channel, code, text = refusal.text, "an AMQP request is refused");
         if refusal.scope == Scope::Channel && self.channels.contains_key(&channel) {
             self.leave_consumers(channel);
@@ -220,16 +237,12 @@ impl Session {
     /// Takes bytes that are no frame.
     pub fn bad_frame(&mut self, fault: &FrameFault) {
         let text = match fault {
-            FrameFault::Kind(kind) => format!("type {kind}, all octets = <<>>: unknown_frame"),
+            FrameFault::Unknown(kind, payload) => format!("type {kind}, {}: unknown_frame", octets(payload)),
             FrameFault::TooLarge(kind, size, max) => {
                 format!("type {kind}, all octets = <<>>: {{frame_too_large,{size},{max}}}")
             }
             FrameFault::End(kind, payload, end) => {
-                let octets: Vec<String> = payload.iter().take(64).map(u8::to_string).collect();
-                format!(
-                    "type {kind}, all octets = <<{}>>: {{invalid_frame_end_marker,{end}}}",
-                    octets.join(",")
-                )
+                format!("type {kind}, {}: {{invalid_frame_end_marker,{end}}}", octets(payload))
             }
         };
         if self.ending == Ending::Told {
@@ -242,11 +255,26 @@ impl Session {
 
     /// Takes a frame.
     pub fn frame(&mut self, frame: Frame) {
+        if frame.channel == 0 && matches!(frame.kind, FrameKind::Header | FrameKind::Body)
+            || frame.channel != 0 && frame.kind == FrameKind::Heartbeat
+        {
+            if self.ending == Ending::Not {
+                let text = format!("type {}, {}", frame.kind as u8, octets(&frame.payload));
+                self.refuse(0, (0, 0), &reply::unexpected_frame(text).of_nothing());
+            }
+            return;
+        }
         if frame.kind == FrameKind::Heartbeat {
             return;
         }
+        let number = frame.channel;
         let method = match frame.kind {
             FrameKind::Method => match Method::get(frame.payload) {
+                Ok(Some(method)) if !method.is_text() => {
+                    let refusal = reply::frame_error("Malformed UTF-8 in shortstr");
+                    let numbers = if number == 0 { method.numbers() } else { (0, 0) };
+                    return self.refuse(0, numbers, &refusal);
+                }
                 Ok(Some(method)) => method,
                 Ok(None) => {
                     let refusal = reply::command_invalid("unknown method").of_nothing();

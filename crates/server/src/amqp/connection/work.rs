@@ -93,15 +93,20 @@ impl Session {
                         consumer.page = Some(page);
                         self.wanting.insert(key);
                     }
-                    News::Gone => {
-                        self.leave(&key);
-                        if self.cancel_notify {
-                            self.say(key.0, &Method::Cancel { tag: key.1, nowait: true });
-                        }
-                    }
+                    // Who deletes a queue is answered before its consumers hear of it.
+                    News::Gone if self.busy.is_some() => self.gone.push((key, turn)),
+                    News::Gone => self.end_of(key),
                 }
             }
             Done::News(_, _, None) => {}
+        }
+    }
+
+    /// The stream of a consumer is gone.
+    fn end_of(&mut self, key: ConsumerKey) {
+        self.leave(&key);
+        if self.cancel_notify {
+            self.say(key.0, &Method::Cancel { tag: key.1, nowait: true });
         }
     }
 
@@ -129,6 +134,15 @@ impl Session {
     /// Takes what came of the method that was being carried out.
     pub fn operated(&mut self, outcome: Outcome) {
         self.busy = None;
+        self.tell(outcome);
+        for (key, turn) in std::mem::take(&mut self.gone) {
+            if self.consumers.get(&key).is_some_and(|consumer| consumer.origin.turn == turn) {
+                self.end_of(key);
+            }
+        }
+    }
+
+    fn tell(&mut self, outcome: Outcome) {
         let Outcome { number, turn, numbers, step } = outcome;
         let Some(channel) = self.channels.get_mut(&number) else { return };
         if channel.turn != turn || channel.closing || self.ending != Ending::Not {

@@ -8,13 +8,15 @@ use kelda_format::amqp::{
 use kelda_format::command::{DeleteKey, PutKey};
 use kelda_format::rows::KeySpace;
 use kelda_format::wire::Wire;
-use kelda_format::{Command, Headers};
+use kelda_format::{Command, Headers, Value};
 use kelda_meta::{Meta, ProposeError};
 
 use super::matching;
 use super::route::{self, ALTERNATE, arguments, find};
 use super::sweep::sweep;
+use crate::amqp::queue::arguments::type_name;
 use crate::amqp::reply::{self, Refusal};
+use crate::amqp::term;
 use crate::amqp::wire::{Short, Table};
 
 /// How often a change is based on a newer state after another one came between.
@@ -58,7 +60,8 @@ fn unknown(name: &Short, vhost: &Short) -> Refusal {
     reply::not_found(format!("no {}", described(name, vhost)))
 }
 
-fn forbidden() -> Refusal {
+/// Nothing can be done to the default exchange.
+pub fn forbidden() -> Refusal {
     reply::access_refused("operation not permitted on the default exchange")
 }
 
@@ -106,6 +109,13 @@ pub async fn declare(meta: &dyn Meta, vhost: &Short, wanted: &Wanted) -> Result<
             let text = format!("exchange name '{name}' contains reserved prefix 'amq.*'");
             return Err(reply::access_refused(text));
         }
+        if let Some(other) = wanted.arguments.value(ALTERNATE)
+            && !matches!(other, Value::Text(_) | Value::LongString(_))
+        {
+            let (kind, exchange) = (type_name(other), described(&wanted.name, vhost));
+            let text = format!("invalid type '{kind}' for arg '{ALTERNATE}' in {exchange}");
+            return Err(reply::precondition_failed(text));
+        }
         let mut value = Vec::new();
         row.put(&mut value);
         let key = exchange_key(vhost.bytes(), wanted.name.bytes());
@@ -137,20 +147,13 @@ fn same(wanted: &ExchangeRow, has: &ExchangeRow, exchange: &str) -> Result<(), R
         }
     }
     let (wanted, has) = (arguments(&wanted.arguments), arguments(&has.arguments));
-    let text = |table: &Table| match table.value(ALTERNATE) {
-        Some(kelda_format::Value::Text(text)) => Some(text.clone()),
-        _ => None,
-    };
-    let words = match (text(&has), text(&wanted)) {
-        (has, wants) if has == wants => return Ok(()),
-        (None, wants) => {
-            let wants = wants.unwrap_or_default();
-            format!("received the value '{wants}' of type 'longstr' but current is none")
-        }
-        (Some(has), None) => format!("received none but current is the value '{has}' of type 'longstr'"),
-        (Some(has), Some(wants)) => format!("received '{wants}' but current is '{has}'"),
-    };
-    Err(reply::precondition_failed(format!("inequivalent arg '{ALTERNATE}' for {exchange}: {words}")))
+    let (wants, has) = (wanted.value(ALTERNATE), has.value(ALTERNATE));
+    if wants == has {
+        return Ok(());
+    }
+    let text = has.map(term::plain);
+    let has = text.as_deref().map(|text| (text, "longstr"));
+    Err(reply::precondition_failed(term::inequivalent(ALTERNATE, exchange, has, wants)))
 }
 
 /// Deletes an exchange and what it is bound to.
@@ -158,13 +161,13 @@ pub async fn delete(meta: &dyn Meta, vhost: &Short, name: &Short, if_unused: boo
     if name.is_empty() {
         return Err(forbidden());
     }
+    if name.bytes().starts_with(b"amq.") {
+        let exchange = described(name, vhost);
+        return Err(reply::access_refused(format!("deletion of system {exchange} not allowed")));
+    }
     for _ in 0..ATTEMPTS {
         let view = meta.view();
         let Some(existing) = find(&view, vhost.bytes(), name.bytes()) else { return Ok(()) };
-        if existing.id == 0 {
-            let text = format!("exchange name '{}' contains reserved prefix 'amq.*'", name.text());
-            return Err(reply::access_refused(text));
-        }
         if if_unused && route::live(&view, vhost.bytes(), name.bytes(), existing.id).next().is_some() {
             return Err(reply::precondition_failed(format!("{} in use", described(name, vhost))));
         }
@@ -202,7 +205,7 @@ pub async fn bind(meta: &dyn Meta, vhost: &Short, binding: &Binding) -> Result<(
 
 /// Removes a binding; one that is not there is removed already.
 pub async fn unbind(meta: &dyn Meta, vhost: &Short, binding: &Binding) -> Result<(), Refusal> {
-    if binding.source.is_empty() {
+    if binding.source.is_empty() || binding.to_exchange && binding.destination.is_empty() {
         return Err(forbidden());
     }
     let Ok((key, _)) = resolve(meta, vhost, binding) else { return Ok(()) };

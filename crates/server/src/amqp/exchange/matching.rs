@@ -4,7 +4,9 @@
 
 use kelda_format::Value;
 
+use crate::amqp::queue::arguments::type_name;
 use crate::amqp::reply::{self, Refusal};
+use crate::amqp::term;
 use crate::amqp::wire::Table;
 
 /// The argument that says how headers are compared.
@@ -59,9 +61,14 @@ pub fn how(arguments: &Table) -> Result<How, Refusal> {
             "any" => (false, false),
             "all-with-x" => (true, true),
             "any-with-x" => (false, true),
-            other => return Err(wrong(&format!("<<\"{other}\">>"))),
+            other => return Err(wrong(&term::binary(other.as_bytes()))),
         },
-        Some(_) => return Err(wrong("of another type")),
+        Some(Value::LongString(bytes)) => return Err(wrong(&term::binary(bytes))),
+        Some(other) => {
+            let (kind, value) = (type_name(other), term::value(other));
+            let text = format!("Invalid x-match field type {kind} (value {value}); expected longstr");
+            return Err(reply::precondition_failed(text));
+        }
     };
     Ok(How { all, with_x })
 }

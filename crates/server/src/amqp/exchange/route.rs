@@ -21,6 +21,9 @@ use crate::amqp::wire::{Short, Table};
 /// The argument that names who gets what an exchange routes nowhere.
 pub const ALTERNATE: &str = "alternate-exchange";
 
+/// The exchange that RabbitMQ traces to; here nothing comes from it.
+const TRACE: &[u8] = b"amq.rabbitmq.trace";
+
 /// An exchange that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
@@ -35,7 +38,7 @@ pub fn find(view: &State, vhost: &[u8], name: &[u8]) -> Option<Exchange> {
     let predeclared = match name {
         b"amq.direct" => Some(ExchangeKind::Direct),
         b"amq.fanout" => Some(ExchangeKind::Fanout),
-        b"amq.topic" => Some(ExchangeKind::Topic),
+        b"amq.topic" | TRACE => Some(ExchangeKind::Topic),
         b"amq.headers" | b"amq.match" => Some(ExchangeKind::Headers),
         _ => None,
     };
@@ -45,7 +48,7 @@ pub fn find(view: &State, vhost: &[u8], name: &[u8]) -> Option<Exchange> {
             kind,
             durable: true,
             auto_delete: false,
-            internal: false,
+            internal: name == TRACE,
             arguments: Bytes::new(),
         };
         return Some(Exchange { id: 0, row });

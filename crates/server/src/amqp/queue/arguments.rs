@@ -4,10 +4,12 @@
 //! stream that was made over HTTP has arguments as well: the canonical spelling of its retention. Pure.
 
 use kelda_format::Value;
+use kelda_format::limits::MAX_INTEGER;
 use kelda_service::{Retention, StreamInfo};
 
 use super::span;
 use crate::amqp::reply::{self, Refusal};
+use crate::amqp::term;
 use crate::amqp::wire::Table;
 
 const TYPE: &str = "x-queue-type";
@@ -25,11 +27,15 @@ const TEXTS: [&str; 3] = [TYPE, MAX_AGE, LOCATOR];
 const LOCATORS: [&str; 4] = ["client-local", "balanced", "least-leaders", "random"];
 /// The largest segment that RabbitMQ takes.
 const MAX_SEGMENT_BYTES: i128 = 3_000_000_000;
+/// Where other types of queues send what they drop.
+const DEAD_LETTERS: &str = "x-dead-letter-exchange";
+/// What this type of queues is called in errors.
+pub const STREAM_QUEUE: &str = "rabbit_stream_queue";
 /// What other types of queues have.
-const FOREIGN: [&str; 15] = [
+const FOREIGN: [&str; 16] = [
     "x-message-ttl",
     "x-max-priority",
-    "x-dead-letter-exchange",
+    DEAD_LETTERS,
     "x-dead-letter-routing-key",
     "x-expires",
     "x-max-length",
@@ -40,6 +46,7 @@ const FOREIGN: [&str; 15] = [
     "x-queue-master-locator",
     "x-delivery-limit",
     "x-max-in-memory-length",
+    "x-max-in-memory-bytes",
     "x-quorum-initial-group-size",
     "x-dead-letter-strategy",
 ];
@@ -53,68 +60,93 @@ pub struct Declared {
     pub retention: Retention,
 }
 
-/// Checks the arguments of a new queue; `queue` is how errors name it.
+/// Checks the arguments of a new queue; `queue` is how errors name it. What is wrong with a value is told before what has no
+/// place here.
 pub fn check(arguments: &Table, queue: &str) -> Result<Declared, Refusal> {
-    let invalid = |name: &str, why: &str| {
-        reply::precondition_failed(format!("invalid arg '{name}' for {queue}: {why}"))
+    if let Some(value) = arguments.value(DEAD_LETTERS)
+        && string(value).is_none()
+    {
+        let kind = type_name(value);
+        let text = format!("invalid type '{kind}' for arg '{DEAD_LETTERS}' in {queue}");
+        return Err(reply::precondition_failed(text));
+    }
+    is_stream(arguments, queue)?;
+    let max_bytes = number(arguments, MAX_BYTES, queue)?;
+    let max_age_ms = arguments.value(MAX_AGE).map(|value| {
+        let age = string(value).ok_or_else(|| invalid(MAX_AGE, queue, &unacceptable(value)))?;
+        span::parse(&age).ok_or_else(|| invalid(MAX_AGE, queue, "invalid_max_age"))
+    });
+    let max_age_ms = max_age_ms.transpose()?.map(|ms| ms.min(MAX_INTEGER));
+    let segment_bytes = number(arguments, SEGMENT_BYTES, queue)?;
+    if number(arguments, CLUSTER_SIZE, queue)? == Some(0) {
+        return Err(invalid(CLUSTER_SIZE, queue, "{value_zero,0}"));
+    }
+    if let Some(value) = arguments.value(LOCATOR) {
+        let place = string(value).ok_or_else(|| invalid(LOCATOR, queue, &unacceptable(value)))?;
+        if !LOCATORS.contains(&place.as_str()) {
+            return Err(invalid(LOCATOR, queue, "invalid_queue_locator_arg"));
+        }
+    }
+    if let Some(header) = arguments.0.iter().find(|header| FOREIGN.contains(&header.name.as_str())) {
+        return Err(of_type(&header.name, queue, STREAM_QUEUE));
+    }
+    let retention = Retention {
+        max_age_ms,
+        max_bytes: max_bytes.map(|bytes| bytes.max(1)),
+        segment_bytes: segment_bytes.map(|bytes| bytes.max(1)),
     };
-    match arguments.value(TYPE) {
-        Some(Value::Text(kind)) if kind == "stream" => {}
-        None => {
-            let stray = [MAX_AGE, SEGMENT_BYTES, CLUSTER_SIZE]
-                .into_iter()
-                .find(|name| arguments.value(name).is_some());
-            return Err(match stray {
-                Some(name) => of_type(name, queue, "rabbit_classic_queue"),
-                None => reply::not_implemented(format!(
-                    "{queue}: only queues of x-queue-type stream are served yet"
-                )),
-            });
-        }
-        Some(Value::Text(kind)) if kind == "classic" || kind == "quorum" => {
-            return Err(reply::not_implemented(format!(
-                "{queue}: only queues of x-queue-type stream are served yet"
-            )));
-        }
-        Some(Value::Text(kind)) => {
-            return Err(invalid(TYPE, &format!("\"unsupported queue type '{kind}'\"")));
-        }
-        Some(other) => return Err(invalid(TYPE, &unacceptable(other))),
-    }
-    if let Some(name) = FOREIGN.into_iter().find(|name| arguments.value(name).is_some()) {
-        return Err(of_type(name, queue, "rabbit_stream_queue"));
-    }
-    let mut retention = Retention::default();
-    if let Some(value) = arguments.value(MAX_AGE) {
-        let Value::Text(age) = value else { return Err(invalid(MAX_AGE, &unacceptable(value))) };
-        let ms = span::parse(age).ok_or_else(|| invalid(MAX_AGE, "invalid_max_age"))?;
-        retention.max_age_ms = Some(ms.min(kelda_format::limits::MAX_INTEGER));
-    }
-    let number = |name: &str| -> Result<Option<u64>, Refusal> {
-        let Some(value) = arguments.value(name) else { return Ok(None) };
-        let number = integer(value)
-            .ok_or_else(|| invalid(name, &format!("\"expected integer, got {}\"", type_name(value))))?;
-        match number {
-            ..0 => Err(invalid(name, &format!("{{value_negative,{number}}}"))),
-            0 if name == CLUSTER_SIZE => Err(invalid(name, "{value_zero,0}")),
-            MAX_SEGMENT_BYTES.. if name == SEGMENT_BYTES && number > MAX_SEGMENT_BYTES => {
-                Err(reply::precondition_failed(format!("Exceeded max value for {name}")))
-            }
-            _ => Ok(u64::try_from(number).ok().map(|number| number.min(kelda_format::limits::MAX_INTEGER))),
-        }
-    };
-    retention.max_bytes = number(MAX_BYTES)?.map(|bytes| bytes.max(1));
-    retention.segment_bytes = number(SEGMENT_BYTES)?.map(|bytes| bytes.max(1));
-    number(CLUSTER_SIZE)?;
-    match arguments.value(LOCATOR) {
-        None => {}
-        Some(Value::Text(place)) if LOCATORS.contains(&place.as_str()) => {}
-        Some(Value::Text(_)) => return Err(invalid(LOCATOR, "invalid_queue_locator_arg")),
-        Some(other) => return Err(invalid(LOCATOR, &unacceptable(other))),
-    }
     let kept =
-        KEPT.into_iter().filter_map(|name| Some((name.to_owned(), text(arguments.value(name)?)))).collect();
-    Ok(Declared { kept, retention })
+        KEPT.into_iter().filter_map(|name| Some((name.to_owned(), term::plain(arguments.value(name)?))));
+    Ok(Declared { kept: kept.collect(), retention })
+}
+
+/// Checks what is only looked at when all else of a declaration is right.
+pub fn check_sizes(arguments: &Table) -> Result<(), Refusal> {
+    match arguments.value(SEGMENT_BYTES).and_then(integer) {
+        Some(number) if number > MAX_SEGMENT_BYTES => {
+            Err(reply::precondition_failed(format!("Exceeded max value for {SEGMENT_BYTES}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the queue is to be a stream.
+///
+/// # Errors
+/// It is not.
+pub fn is_stream(arguments: &Table, queue: &str) -> Result<(), Refusal> {
+    let not_yet =
+        || reply::not_implemented(format!("{queue}: only queues of x-queue-type stream are served yet"));
+    let Some(value) = arguments.value(TYPE) else {
+        let mut stray = [MAX_AGE, SEGMENT_BYTES, CLUSTER_SIZE].into_iter();
+        let stray = stray.find(|name| arguments.value(name).is_some());
+        return Err(stray.map_or_else(not_yet, |name| of_type(name, queue, "rabbit_classic_queue")));
+    };
+    match string(value).as_deref() {
+        Some("stream") => Ok(()),
+        Some("classic" | "quorum") => Err(not_yet()),
+        Some(kind) => Err(invalid(TYPE, queue, &format!("\"unsupported queue type '{kind}'\""))),
+        None => Err(invalid(TYPE, queue, &unacceptable(value))),
+    }
+}
+
+fn invalid(name: &str, queue: &str, why: &str) -> Refusal {
+    reply::precondition_failed(format!("invalid arg '{name}' for {queue}: {why}"))
+}
+
+/// A number that is not negative.
+fn number(arguments: &Table, name: &str, queue: &str) -> Result<Option<u64>, Refusal> {
+    let Some(value) = arguments.value(name) else { return Ok(None) };
+    let number = integer(value)
+        .ok_or_else(|| invalid(name, queue, &format!("\"expected integer, got {}\"", type_name(value))))?;
+    let right = u64::try_from(number);
+    let right = right.map_err(|_| invalid(name, queue, &format!("{{value_negative,{number}}}")))?;
+    Ok(Some(right.min(MAX_INTEGER)))
+}
+
+/// A string, which need not be UTF-8.
+fn string(value: &Value) -> Option<String> {
+    matches!(value, Value::Text(_) | Value::LongString(_)).then(|| term::plain(value))
 }
 
 /// Compares a declaration with the queue that is there.
@@ -126,25 +158,16 @@ pub fn compare(arguments: &Table, existing: &StreamInfo, queue: &str) -> Result<
         let same = match (has, wants) {
             (None, None) => true,
             (Some(has), Some(wants)) => {
-                TEXTS.contains(&name) == integer(wants).is_none() && text(wants) == has
+                let number = integer(wants).is_some() || matches!(wants, Value::Timestamp(_));
+                TEXTS.contains(&name) != number && term::plain(wants) == has
             }
             _ => false,
         };
-        if same {
-            continue;
+        if !same {
+            let kind = if TEXTS.contains(&name) { "longstr" } else { "long" };
+            let words = term::inequivalent(name, queue, has.map(|has| (has, kind)), wants);
+            return Err(reply::precondition_failed(words));
         }
-        let of_type = if TEXTS.contains(&name) { "longstr" } else { "long" };
-        let words = match (has, wants) {
-            (Some(has), Some(wants)) => format!("received '{}' but current is '{has}'", text(wants)),
-            (Some(has), None) => {
-                format!("received none but current is the value '{has}' of type '{of_type}'")
-            }
-            (None, wants) => {
-                let wants = wants.map(text).unwrap_or_default();
-                format!("received the value '{wants}' of type '{of_type}' but current is none")
-            }
-        };
-        return Err(reply::precondition_failed(format!("inequivalent arg '{name}' for {queue}: {words}")));
     }
     Ok(())
 }
@@ -188,15 +211,6 @@ pub fn integer(value: &Value) -> Option<i128> {
         Value::U64(value) => (*value).into(),
         _ => return None,
     })
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::Text(text) | Value::ShortString(text) => text.clone(),
-        Value::Bytes(bytes) | Value::LongString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Value::Bool(value) => value.to_string(),
-        other => integer(other).map_or_else(|| type_name(other).to_owned(), |number| number.to_string()),
-    }
 }
 
 /// The names of types in RabbitMQ's errors.

@@ -8,6 +8,7 @@ use kelda_service::StartAt;
 use super::arguments::{integer, type_name};
 use super::span;
 use crate::amqp::reply::{self, Refusal};
+use crate::amqp::term;
 
 /// The argument.
 pub const NAME: &str = "x-stream-offset";
@@ -20,8 +21,7 @@ pub fn parse(value: Option<&Value>, queue: &str) -> Result<StartAt, Refusal> {
     }
     let text = match value {
         Value::Timestamp(seconds) => return Ok(StartAt::Time(Timestamp(seconds.saturating_mul(1_000)))),
-        Value::Text(text) | Value::ShortString(text) => text.clone(),
-        Value::Bytes(bytes) | Value::LongString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Value::Text(_) | Value::ShortString(_) | Value::Bytes(_) | Value::LongString(_) => term::plain(value),
         other => return Err(invalid(queue, &format!("{{unacceptable_type,{}}}", type_name(other)))),
     };
     match text.as_str() {
@@ -29,7 +29,7 @@ pub fn parse(value: Option<&Value>, queue: &str) -> Result<StartAt, Refusal> {
         "last" => Ok(StartAt::Last),
         "next" => Ok(StartAt::Next),
         text => span::parse(text).map(|ms| StartAt::Ago { ms }).ok_or_else(|| {
-            invalid(queue, &format!("{{invalid_stream_offset_arg,{{longstr,<<\"{text}\">>}}}}"))
+            invalid(queue, &format!("{{invalid_stream_offset_arg,{{longstr,{}}}}}", term::value(value)))
         }),
     }
 }

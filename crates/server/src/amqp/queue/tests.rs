@@ -35,7 +35,6 @@ fn arguments_are_kept_as_given_and_mean_a_retention() {
         ("x-max-age", Value::I32(3_600), "{unacceptable_type,signedint}"),
         ("x-max-length-bytes", Value::I32(-1), "{value_negative,-1}"),
         ("x-max-length-bytes", text("1000"), "\"expected integer, got longstr\""),
-        ("x-stream-max-segment-size-bytes", Value::I64(5_000_000_000), "Exceeded max value for"),
         ("x-initial-cluster-size", Value::I32(0), "{value_zero,0}"),
         ("x-queue-leader-locator", text("here"), "invalid_queue_locator_arg"),
         ("x-message-ttl", Value::I32(1), "'/' of queue type rabbit_stream_queue"),

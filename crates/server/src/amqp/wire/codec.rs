@@ -50,6 +50,10 @@ pub trait Field: Sized {
     fn get(from: &mut Reader) -> Result<Self, Malformed>;
     /// Appends one.
     fn put(&self, to: &mut Writer<'_>);
+    /// Whether it is UTF-8 where it has to be.
+    fn is_text(&self) -> bool {
+        true
+    }
 }
 
 /// Appends fields one after the other.
@@ -158,6 +162,10 @@ impl Field for Short {
     fn get(from: &mut Reader) -> Result<Short, Malformed> {
         let length = u8::get(from)?;
         from.take(usize::from(length)).map(Short)
+    }
+
+    fn is_text(&self) -> bool {
+        std::str::from_utf8(&self.0).is_ok()
     }
 
     fn put(&self, to: &mut Writer<'_>) {

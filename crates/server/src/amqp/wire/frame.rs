@@ -8,6 +8,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 pub const FRAME_END: u8 = 0xce;
 /// Bytes before the payload.
 const HEAD: usize = 7;
+/// Bytes that every method has.
+const METHOD_NUMBERS: usize = 4;
+/// Bytes that every content header has.
+const HEADER_START: usize = 14;
 
 /// What a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,27 +40,21 @@ pub struct Frame {
 /// Bytes that are no frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FrameFault {
-    /// The type is none.
-    Kind(u8),
+    /// The type is none, or what it carries cannot be of its type.
+    Unknown(u8, Bytes),
     /// More bytes than agreed: how many it has, how many are allowed.
     TooLarge(u8, usize, usize),
     /// It does not end where it says.
     End(u8, Bytes, u8),
 }
 
-/// Takes the first frame off `buffer`, if it is there whole. `max` is the agreed size of frames, 0 for none.
+/// Takes the first frame off `buffer`, if it is there whole. `max` is the agreed size of frames.
 pub fn take_frame(buffer: &mut BytesMut, max: usize) -> Result<Option<Frame>, FrameFault> {
     let Some(head) = buffer.first_chunk::<HEAD>() else { return Ok(None) };
     let [octet, c1, c2, size @ ..] = *head;
-    let kind = match octet {
-        1 => FrameKind::Method,
-        2 => FrameKind::Header,
-        3 => FrameKind::Body,
-        8 => FrameKind::Heartbeat,
-        other => return Err(FrameFault::Kind(other)),
-    };
     let size = u32::from_be_bytes(size) as usize;
-    if size + HEAD + 1 > max {
+    // Clients that forget the bytes around the payload are let through, as RabbitMQ does.
+    if size > max {
         return Err(FrameFault::TooLarge(octet, size, max.saturating_sub(HEAD + 1)));
     }
     if buffer.len() < HEAD + size + 1 {
@@ -69,6 +67,13 @@ pub fn take_frame(buffer: &mut BytesMut, max: usize) -> Result<Option<Frame>, Fr
     if end != FRAME_END {
         return Err(FrameFault::End(octet, payload, end));
     }
+    let kind = match octet {
+        1 if size >= METHOD_NUMBERS => FrameKind::Method,
+        2 if size >= HEADER_START => FrameKind::Header,
+        3 => FrameKind::Body,
+        8 if size == 0 => FrameKind::Heartbeat,
+        other => return Err(FrameFault::Unknown(other, payload)),
+    };
     Ok(Some(Frame { kind, channel: u16::from_be_bytes([c1, c2]), payload }))
 }
 

@@ -45,6 +45,15 @@ macro_rules! methods {
                 }
             }
 
+            /// Whether its short strings are UTF-8. A message's are taken as they are.
+            #[allow(unreachable_patterns, reason = "one of all methods is told apart")]
+            pub fn is_text(&self) -> bool {
+                match self {
+                    Method::Publish { .. } => true,
+                    $(Method::$name { $($field),* } => true $(&& $field.is_text())*,)+
+                }
+            }
+
             /// Class and method.
             pub fn numbers(&self) -> (u16, u16) {
                 match self {
@@ -84,6 +93,8 @@ methods! {
     20 21 ChannelFlowOk "channel.flow-ok" { active: bool }
     20 40 ChannelClose "channel.close" { code: u16, text: Short, class: u16, method: u16 }
     20 41 ChannelCloseOk "channel.close-ok" {}
+    30 10 AccessRequest "access.request" { realm: Short, exclusive: bool, passive: bool, active: bool, write: bool, read: bool }
+    30 11 AccessRequestOk "access.request-ok" { ticket: u16 }
     40 10 ExchangeDeclare "exchange.declare" { ticket: u16, exchange: Short, kind: Short, passive: bool, durable: bool, auto_delete: bool, internal: bool, nowait: bool, arguments: Table }
     40 11 ExchangeDeclareOk "exchange.declare-ok" {}
     40 20 ExchangeDelete "exchange.delete" { ticket: u16, exchange: Short, if_unused: bool, nowait: bool }

@@ -8,7 +8,22 @@ use super::codec::{Field, Malformed, Reader, Short, Writer};
 use super::table::Table;
 
 /// The class of every content.
-const BASIC: u16 = 60;
+pub const BASIC: u16 = 60;
+
+/// What is no content header of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Other {
+    /// It is of another class.
+    Class(u16),
+    /// It cannot be decoded.
+    Malformed,
+}
+
+impl From<Malformed> for Other {
+    fn from(_: Malformed) -> Other {
+        Other::Malformed
+    }
+}
 
 macro_rules! properties {
     ($($name:ident: $type:ty = $bit:literal,)+) => {
@@ -20,19 +35,22 @@ macro_rules! properties {
 
         impl Properties {
             /// Reads a content header: the size of the body and the properties.
-            pub fn get(payload: Bytes) -> Result<(u64, Properties), Malformed> {
+            pub fn get(payload: Bytes) -> Result<(u64, Properties), Other> {
                 let mut from = Reader::new(payload);
                 let (class, _weight) = (u16::get(&mut from)?, u16::get(&mut from)?);
                 let size = u64::get(&mut from)?;
                 let flags = u16::get(&mut from)?;
                 // The last bit would announce more flags, for which there are no properties.
-                if class != BASIC || flags & 1 == 1 {
-                    return Err(Malformed);
+                if class != BASIC {
+                    return Err(Other::Class(class));
+                }
+                if flags & 1 == 1 {
+                    return Err(Other::Malformed);
                 }
                 let properties = Properties {
                     $($name: if flags >> $bit & 1 == 1 { Some(<$type>::get(&mut from)?) } else { None },)+
                 };
-                if from.is_empty() { Ok((size, properties)) } else { Err(Malformed) }
+                if from.is_empty() { Ok((size, properties)) } else { Err(Other::Malformed) }
             }
 
             /// Appends a content header.
