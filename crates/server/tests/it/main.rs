@@ -5,6 +5,7 @@ mod admin;
 mod amqp;
 mod amqp_answers;
 mod amqp_consumers;
+mod amqp_limits;
 mod amqp_peer;
 mod append;
 mod browsers;
