@@ -13,10 +13,10 @@ use futures::future::BoxFuture;
 use kelda_format::StreamName;
 use kelda_format::batch::Batch;
 use kelda_format::record::Record;
-use kelda_service::{AppendError, AppendRequest, Caller, Content, LookupError, ProducerClaim, Service};
+use kelda_service::{AppendError, AppendRequest, Caller, Content, LookupError, Receipt, Service};
 use tokio::sync::Notify;
 
-use super::producer;
+use super::producer::{self, Claim};
 use super::reply::Refusal;
 use crate::http::budget::Hold;
 
@@ -35,8 +35,8 @@ pub struct Waiting {
     pub tag: Option<u64>,
     /// What is appended.
     pub record: Record,
-    /// What its publisher numbers it with.
-    pub claim: Option<ProducerClaim>,
+    /// What its publisher says of itself.
+    pub claim: Claim,
     /// The room that its body takes, which others may share.
     pub hold: Option<Arc<Hold>>,
 }
@@ -63,7 +63,7 @@ pub struct Appended {
     pub bytes: u64,
     /// Whether one of them is not stored.
     pub failed: bool,
-    /// Why a numbered message is not stored, when no message behind it can be either.
+    /// Why a message is not stored, when its publisher cannot go on as it does.
     pub refusal: Option<Refusal>,
 }
 
@@ -122,14 +122,15 @@ impl Lane {
 
     fn next_batch(&mut self) -> Option<(Vec<Waiting>, u64)> {
         let first = self.waiting.front()?;
-        let most = if first.claim.is_some() { CLAIMED } else { BATCHES };
+        let is_numbered = first.claim.producer.is_some();
+        let most = if is_numbered { CLAIMED } else { BATCHES };
         if self.in_flight() >= most {
             return None;
         }
         let (mut bytes, mut count) = (first.record.byte_len(), 1);
-        if first.claim.is_none() {
+        if !is_numbered {
             for next in self.waiting.iter().skip(1).take(BATCH_RECORDS - 1) {
-                if next.claim.is_some() || bytes >= BATCH_BYTES {
+                if next.claim != first.claim || bytes >= BATCH_BYTES {
                     break;
                 }
                 bytes += next.record.byte_len();
@@ -147,7 +148,7 @@ async fn append(
     bytes: u64,
     placed: &Notify,
 ) -> Appended {
-    let mut claim = None;
+    let mut claim = Claim::default();
     let mut holds = Vec::new();
     let (mut tags, mut records) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
     for waiting in batch {
@@ -157,20 +158,23 @@ async fn append(
         claim = waiting.claim;
     }
     let (mut stored, mut refusal) = (vec![true; records.len()], None);
-    match once(service, name, &records, claim, placed).await {
-        Ok(()) => {}
+    match once(service, name, &records, &claim, placed).await {
+        Ok(receipt) if claim.is_new && receipt.duplicate => {
+            refusal = Some(producer::in_use());
+            stored.fill(false);
+        }
+        Ok(_) => {}
         Err(AppendError::Content(_)) if records.len() > 1 => {
             // What comes behind waits for all of them.
             let aside = Notify::new();
             for (record, stored) in records.iter().zip(&mut stored) {
                 let one = std::slice::from_ref(record);
-                *stored = take(name, once(service, name, one, None, &aside).await);
+                *stored = take(name, once(service, name, one, &claim, &aside).await.map(drop));
             }
         }
         Err(error) => {
-            refusal = producer::refusal(&error);
-            let is_stored = take(name, Err(error));
-            stored.iter_mut().for_each(|stored| *stored = is_stored);
+            refusal = producer::refusal(&error, claim.producer.is_some());
+            stored.fill(take(name, Err(error)));
         }
     }
     let (count, failed) = (records.len(), stored.contains(&false));
@@ -195,16 +199,17 @@ async fn once(
     service: &Service,
     name: &StreamName,
     records: &[Record],
-    producer: Option<ProducerClaim>,
+    claim: &Claim,
     placed: &Notify,
-) -> Result<(), AppendError> {
+) -> Result<Receipt, AppendError> {
     let batch = match records {
         [one] => Batch::one(one.body.clone(), &one.headers, one.producer_timestamp),
         many => Batch::from_records(many),
     };
     let content = Content::Records(batch.map_err(kelda_service::ContentError::from)?);
-    let request = AppendRequest { content, producer, ..AppendRequest::default() };
-    service.append_in_turn(&Caller::anonymous(), name, request, placed).await.map(drop)
+    let (producer, if_stream) = (claim.producer.clone(), claim.stream);
+    let request = AppendRequest { content, producer, if_stream, ..AppendRequest::default() };
+    service.append_in_turn(&Caller::anonymous(), name, request, placed).await
 }
 
 #[cfg(test)]
@@ -213,11 +218,14 @@ mod tests {
 
     use super::*;
     use bytes::Bytes;
+    use kelda_format::StreamId;
     use kelda_format::rows::ProducerId;
+    use kelda_service::ProducerClaim;
 
     fn waiting(tag: u64, bytes: usize, seq: Option<u64>) -> Waiting {
         let record = Record { body: Bytes::from(vec![0; bytes]), ..Record::default() };
-        let claim = seq.map(|seq| ProducerClaim { id: ProducerId::new("p"), epoch: 0, seq });
+        let producer = seq.map(|seq| ProducerClaim { id: ProducerId::new("p"), epoch: 0, seq });
+        let claim = Claim { producer, ..Claim::default() };
         Waiting { tag: Some(tag), record, claim, hold: None }
     }
 
@@ -246,6 +254,18 @@ mod tests {
         assert_eq!(batch(&mut lane), Some(vec![6]));
         (1..5).for_each(|number| drop(lane.landed(number, appended(number))));
         assert!(lane.is_idle());
+    }
+
+    #[test]
+    fn a_batch_is_for_one_life_of_the_stream() {
+        let mut lane = Lane::default();
+        for (tag, stream) in [(1, None), (2, Some(7)), (3, Some(7)), (4, Some(8))] {
+            let claim = Claim { stream: stream.map(StreamId), ..Claim::default() };
+            lane.push(Waiting { claim, ..waiting(tag, 1, None) });
+        }
+        assert_eq!(batch(&mut lane), Some(vec![1]));
+        assert_eq!(batch(&mut lane), Some(vec![2, 3]));
+        assert_eq!(batch(&mut lane), Some(vec![4]));
     }
 
     fn appended(tag: u64) -> Appended {

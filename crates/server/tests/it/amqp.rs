@@ -76,6 +76,50 @@ async fn a_numbered_message_that_cannot_be_stored_says_why_and_what_was_stored_b
 }
 
 #[tokio::test]
+async fn a_number_that_is_said_to_be_new_was_used_by_nobody() {
+    let node = TestNode::start().await;
+    let mut peer = Peer::connect(&node).await;
+    peer.declare_queue("q").await;
+    let [id, epoch, seq] = numbered(0);
+    let new = [id, epoch, seq, ("x-kelda-producer-new", Arg::True)];
+    peer.write(&message("", "q", false, &new, "a")).await;
+    assert_eq!(peer.confirms(1, 1).await, [true]);
+    // Sent again it is confirmed; said to be new, it is another's.
+    peer.write(&message("", "q", false, &numbered(0), "a")).await;
+    assert_eq!(peer.confirms(2, 1).await, [true]);
+    peer.write(&message("", "q", false, &new, "b")).await;
+    let (code, text) = peer.next().await.closed();
+    assert!(code == 406 && text.starts_with("PRECONDITION_FAILED - epoch-in-use: "), "{code} {text}");
+    assert_eq!(node.get("/q").await.text(), "a");
+}
+
+#[tokio::test]
+async fn a_message_for_a_stream_that_was_replaced_is_not_stored() {
+    let node = TestNode::start().await;
+    let mut peer = Peer::connect(&node).await;
+    peer.declare_queue("q").await;
+    let id = async || node.head("/q").await.header("kelda-stream-id").unwrap().to_owned();
+    let first = id().await;
+    let of_first = [("x-kelda-stream-id", Arg::Text(&first))];
+    peer.write(&message("", "q", false, &of_first, "a")).await;
+    assert_eq!(peer.confirms(1, 1).await, [true]);
+    peer.delete_queue("q").await;
+    peer.declare_queue("q").await;
+    let second = id().await;
+    assert_ne!(first, second);
+    let frames = [message("", "q", false, &[], "b"), message("", "q", false, &of_first, "c")].concat();
+    peer.write(&frames).await;
+    assert_eq!(peer.confirms(2, 1).await, [true]);
+    let text = format!(
+        "PRECONDITION_FAILED - stream-id-mismatch: stream_id {second} has the name now, the message is for {first}"
+    );
+    assert_eq!(peer.next().await.closed(), (406, text));
+    assert_eq!(node.get("/q").await.text(), "b");
+    let records = node.send("GET", "/q", &[("accept", "application/vnd.kelda.records+json")], "").await;
+    assert!(!records.text().contains("x-kelda-"), "{}", records.text());
+}
+
+#[tokio::test]
 async fn messages_of_a_channel_are_stored_in_their_order() {
     let node = TestNode::start().await;
     let mut peer = Peer::connect(&node).await;

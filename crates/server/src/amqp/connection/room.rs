@@ -73,7 +73,8 @@ impl Session {
             return self.content_part(stalled.frame, hold);
         }
         let total = self.amqp.room.total();
-        let text = format!("the node has no room for the message: bodies take all of its {total} bytes");
+        let text =
+            format!("overloaded: the node has no room for the message, bodies take all of its {total} bytes");
         self.refuse(stalled.frame.channel, (60, 40), &reply::resource_error(text));
     }
 }
