@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, try_join_all};
-use kelda_format::Record;
 use kelda_format::limits::PRODUCER_RESULTS_KEPT;
-use kelda_format::records;
+use kelda_format::{Record, StreamId, records};
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Confirmation, PublisherConfirm};
@@ -20,6 +19,7 @@ use tokio::sync::oneshot;
 use super::{Amqp, Use, properties, queue, refusal};
 use crate::append::Appended;
 use crate::error::Error;
+use crate::message::UNKNOWN;
 use crate::producer::Verdict;
 use crate::producer::run::{Append, Identity, Request, typed};
 use crate::timer;
@@ -32,6 +32,10 @@ mod producer {
     pub(super) const ID: &str = "x-kelda-producer-id";
     pub(super) const EPOCH: &str = "x-kelda-producer-epoch";
     pub(super) const SEQUENCE: &str = "x-kelda-producer-seq";
+    /// The first of a run is none: a Kelda refuses it when it would be one.
+    pub(super) const NEW: &str = "x-kelda-producer-new";
+    /// The stream that is meant, which another of the same name is not.
+    pub(super) const STREAM: &str = "x-kelda-stream-id";
 }
 
 /// A message on its way.
@@ -57,7 +61,7 @@ impl Publisher {
     pub(super) async fn one(&self, record: &Record) -> Result<(), Error> {
         let message = self.message(record);
         let channel = self.channel().await?;
-        self.publish(&channel, vec![message], &AtomicU32::new(0), || ()).await
+        self.publish(&channel, vec![message], 0, &AtomicU32::new(0), || ()).await
     }
 
     fn message(&self, record: &Record) -> Message {
@@ -76,11 +80,13 @@ impl Publisher {
         Ok(channel)
     }
 
-    /// Sends messages, says so when all are on their way, and waits for their confirms; `stored` counts those of the front.
+    /// Sends messages, says so when all are on their way, and waits for their confirms; `stored` counts those of the front, of
+    /// which `before` are confirmed already.
     async fn publish(
         &self,
         channel: &Channel,
         messages: Vec<Message>,
+        before: u32,
         stored: &AtomicU32,
         sent: impl FnOnce(),
     ) -> Result<(), Error> {
@@ -97,7 +103,7 @@ impl Publisher {
             confirms.extend(try_join_all(sending).await.map_err(|error| self.unsure(&error))?);
         }
         sent();
-        for (confirm, count) in confirms.into_iter().zip(1..) {
+        for (confirm, count) in confirms.into_iter().zip(before + 1..) {
             match self.confirmation(confirm).await? {
                 Confirmation::Ack(None) => {
                     stored.fetch_max(count, Ordering::Relaxed);
@@ -139,6 +145,16 @@ impl Publisher {
         }
     }
 
+    /// What an error means for a batch that is not to be sent twice, since a part of it may be stored.
+    fn once(&self, error: Error) -> Error {
+        match error {
+            Error::Problem(problem) if Error::Problem(problem.clone()).is_retryable() => {
+                Error::OutcomeUnknown { endpoint: self.amqp.endpoint().to_owned(), cause: problem.detail }
+            }
+            other => other,
+        }
+    }
+
     /// What an error means for a message that may have been sent.
     fn unsure(&self, error: &lapin::Error) -> Error {
         match self.amqp.refused(error) {
@@ -152,7 +168,7 @@ impl Publisher {
 pub(crate) struct AmqpAppend {
     publisher: Publisher,
     stream: String,
-    stream_id: String,
+    stream_id: StreamId,
     identity: Identity,
     /// Those before have sent their messages.
     turn: Mutex<Option<oneshot::Receiver<()>>>,
@@ -163,7 +179,7 @@ impl AmqpAppend {
     pub(crate) fn new(
         amqp: &Amqp,
         stream: &str,
-        stream_id: String,
+        stream_id: StreamId,
         identity: Identity,
     ) -> Result<AmqpAppend, Error> {
         let publisher = Publisher::new(amqp, queue(stream)?);
@@ -172,21 +188,37 @@ impl AmqpAppend {
         Ok(AmqpAppend { publisher, stream, stream_id, identity, turn, numbers })
     }
 
-    /// The messages of a batch.
+    /// The messages of a batch, with what a Kelda is told of them.
     fn messages(&self, request: &Request) -> Result<Vec<Message>, Error> {
         let batch =
             records::decode_write(&request.body).map_err(|error| Error::Protocol(error.to_string()))?;
         let messages = batch.records().map(|record| self.publisher.message(&record));
-        let Some(id) = &self.identity.id else { return Ok(messages.collect()) };
-        let epoch = self.identity.epoch.load(Ordering::Relaxed);
-        let first = self.numbers.lock().first_of(request.sequence, u64::from(batch.count()));
+        let mut said: Vec<(&str, AMQPValue)> = Vec::new();
+        if self.stream_id != UNKNOWN {
+            said.push((producer::STREAM, AMQPValue::LongString(self.stream_id.to_string().into())));
+        }
         let number = |value: u64| AMQPValue::LongLongInt(i64::try_from(value).unwrap_or(i64::MAX));
-        let numbered = messages.zip(first..).map(|(Message { body, properties }, sequence)| {
-            let mut table: FieldTable = properties.headers().clone().unwrap_or_default();
-            table.insert(producer::ID.into(), AMQPValue::LongString(id.as_str().into()));
-            table.insert(producer::EPOCH.into(), number(epoch));
-            table.insert(producer::SEQUENCE.into(), number(sequence));
-            Message { body, properties: properties.with_headers(table) }
+        let mut first = 0;
+        if let Some(id) = &self.identity.id {
+            first = self.numbers.lock().first_of(request.sequence, u64::from(batch.count()));
+            said.push((producer::ID, AMQPValue::LongString(id.as_str().into())));
+            said.push((producer::EPOCH, number(self.identity.epoch.load(Ordering::Relaxed))));
+        }
+        let numbered = messages.zip(first..).map(|(message, sequence)| {
+            let mut table: FieldTable = message.properties.headers().clone().unwrap_or_default();
+            for (name, value) in &said {
+                table.insert((*name).into(), value.clone());
+            }
+            if self.identity.id.is_some() {
+                table.insert(producer::SEQUENCE.into(), number(sequence));
+                if request.is_new && sequence == first {
+                    table.insert(producer::NEW.into(), AMQPValue::Boolean(true));
+                }
+            }
+            if table.inner().is_empty() {
+                return message;
+            }
+            Message { body: message.body, properties: message.properties.with_headers(table) }
         });
         Ok(numbered.collect())
     }
@@ -196,8 +228,10 @@ impl Append for AmqpAppend {
     fn append(&self, request: Request) -> BoxFuture<'static, Verdict> {
         let messages = self.messages(&request);
         let (publisher, stored) = (self.publisher.clone(), request.stored);
-        let (stream, stream_id) = (self.stream.clone(), self.stream_id.clone());
-        let id = self.identity.id.clone().unwrap_or_default();
+        let (stream, stream_id) = (self.stream.clone(), self.stream_id.to_string());
+        let id = self.identity.id.clone();
+        // Those behind the first of a run are not to be stored when another run had its number.
+        let alone = request.is_new && self.identity.may_be_in_use();
         let epoch = self.identity.epoch.load(Ordering::Relaxed);
         let (mine, next) = oneshot::channel();
         let before = self.turn.lock().replace(next);
@@ -207,8 +241,12 @@ impl Append for AmqpAppend {
                 let _ = before.await;
             }
             let sent = async {
-                let (messages, channel) = (messages?, publisher.channel().await?);
-                publisher.publish(&channel, messages, &stored, move || drop(mine)).await
+                let (mut messages, channel) = (messages?, publisher.channel().await?);
+                if alone {
+                    let first: Vec<Message> = messages.drain(..1.min(messages.len())).collect();
+                    publisher.publish(&channel, first, 0, &stored, || ()).await?;
+                }
+                publisher.publish(&channel, messages, u32::from(alone), &stored, move || drop(mine)).await
             };
             let published = sent.await.map(|()| Appended {
                 first_offset: None,
@@ -216,7 +254,9 @@ impl Append for AmqpAppend {
                 timestamp: None,
                 duplicate: false,
             });
-            published.map_err(|error| typed(&stream, &stream_id, &id, epoch, error))
+            let id_text = id.as_deref().unwrap_or_default();
+            let published = published.map_err(|error| typed(&stream, &stream_id, id_text, epoch, error));
+            published.map_err(|error| if id.is_some() { error } else { publisher.once(error) })
         })
     }
 
@@ -227,6 +267,10 @@ impl Append for AmqpAppend {
 
     fn id(&self) -> Option<&str> {
         self.identity.id.as_deref()
+    }
+
+    fn may_be_in_use(&self) -> bool {
+        self.identity.may_be_in_use()
     }
 }
 

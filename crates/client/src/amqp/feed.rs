@@ -126,7 +126,7 @@ impl AmqpFeed {
             if offset < from || consuming.next.is_some_and(|next| offset < next) {
                 continue;
             }
-            let follows = consuming.next == Some(offset);
+            let follows = consuming.expected(ask.start) == Some(offset);
             consuming.held = Some((offset, delivery));
             if !follows && !entries.is_empty() {
                 break;
@@ -140,15 +140,16 @@ impl AmqpFeed {
     }
 
     /// Tells a jump over offsets that never were entries, as RabbitMQ takes some for itself, from records that are gone: the
-    /// first record that is held says which.
+    /// first record that is held says which. A Kelda has no such offsets.
     async fn look_for_gap(&self, consuming: &Consuming, start: StartAt, found: u64) -> Result<(), FeedError> {
-        let expected = match (consuming.next, start) {
-            (Some(next), _) => next,
-            (None, StartAt::Offset(offset)) => offset,
-            (None, _) => return Ok(()),
+        let Some(expected) = consuming.expected(start).filter(|expected| *expected < found) else {
+            return Ok(());
         };
+        if consuming.subscription.place.is_some() {
+            return Err(FeedError::Gone { start: found });
+        }
         // One offset is what a new segment takes; a consumer that just began may have been set forward by any number.
-        if found <= expected || (consuming.next.is_some() && found == expected + 1) {
+        if consuming.next.is_some() && found == expected + 1 {
             return Ok(());
         }
         let first = self.first().await?;
@@ -166,6 +167,14 @@ impl AmqpFeed {
 }
 
 impl Consuming {
+    /// The offset that comes next when none is missing: what was asked for may be further on than what was given.
+    fn expected(&self, start: StartAt) -> Option<u64> {
+        match start {
+            StartAt::Offset(offset) => Some(self.next.unwrap_or(0).max(offset)),
+            _ => self.next,
+        }
+    }
+
     /// Whether what it gives next is what is asked for.
     fn serves(&self, start: StartAt) -> bool {
         match (self.next, start) {

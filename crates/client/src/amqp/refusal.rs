@@ -12,6 +12,7 @@ mod code {
     pub(super) const ACCESS_REFUSED: u16 = 403;
     pub(super) const NOT_FOUND: u16 = 404;
     pub(super) const PRECONDITION_FAILED: u16 = 406;
+    pub(super) const RESOURCE_ERROR: u16 = 506;
     pub(super) const INTERNAL_ERROR: u16 = 541;
 }
 
@@ -33,7 +34,8 @@ fn refusal(endpoint: &str, code: u16, text: &str) -> Error {
         {
             lost()
         }
-        code::PRECONDITION_FAILED => mismatch(text).unwrap_or_else(|| producer(code, text)),
+        code::PRECONDITION_FAILED => mismatch(text).unwrap_or_else(|| said(code, text)),
+        code::RESOURCE_ERROR => said(code, text),
         _ => problem(code, text),
     }
 }
@@ -55,31 +57,44 @@ pub(super) fn of(code: &str, status: u16, detail: &str) -> Error {
     Error::Problem(Box::new(Problem { r#type, title, status, detail, ..Problem::default() }))
 }
 
-/// What Kelda says of a producer that it refuses, as the problems of HTTP.
-fn producer(code: u16, text: &str) -> Error {
-    let number = |before: &str| {
-        let digits = text.split_once(before)?.1;
+/// What Kelda says in its own words, as the problems of HTTP: the code, the status there, and the field whose number the text
+/// tells.
+const SAID: &[(&str, u16, Option<&str>)] = &[
+    ("stale-epoch", 403, Some("producer_epoch")),
+    ("sequence-gap", 409, Some("expected_seq")),
+    ("producer-start", 400, None),
+    ("epoch-in-use", 409, None),
+    ("stream-id-mismatch", 412, Some("stream_id")),
+    ("overloaded", 503, None),
+    ("unavailable", 503, None),
+    ("owned-elsewhere", 503, None),
+    ("disk-full", 507, None),
+    ("outcome-unknown", 500, None),
+];
+
+/// Such a problem, of a text as `PRECONDITION_FAILED - CODE: ...`; any other keeps its reply code.
+fn said(reply: u16, text: &str) -> Error {
+    let code = text.split_once(" - ").and_then(|(_, said)| Some(said.split_once(": ")?.0));
+    let Some((code, status, field)) = SAID.iter().find(|(known, ..)| Some(*known) == code) else {
+        return problem(reply, text);
+    };
+    let number = |name: &str| {
+        let (_, digits) = text.split_once(&format!("{name} "))?;
         let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
         digits[..end].parse::<u64>().ok()
     };
-    let with = |kind, field: &str, value: u64| match of(kind, 409, text) {
-        Error::Problem(mut problem) => {
-            problem.fields.insert(field.to_owned(), value.into());
+    match (of(code, *status, text), field) {
+        (Error::Problem(mut problem), Some(field)) => {
+            // Over HTTP the id of a stream is a text.
+            let value = |number: u64| match *field {
+                "stream_id" => number.to_string().into(),
+                _ => serde_json::Value::from(number),
+            };
+            problem.fields.extend(number(field).map(|number| ((*field).to_owned(), value(number))));
             Error::Problem(problem)
         }
-        other => other,
-    };
-    if text.contains("stale-epoch")
-        && let Some(current) = number("producer_epoch ")
-    {
-        return with("stale-epoch", "producer_epoch", current);
+        (error, _) => error,
     }
-    if text.contains("sequence-gap")
-        && let Some(expected) = number("expected_seq ")
-    {
-        return with("sequence-gap", "expected_seq", expected);
-    }
-    problem(code, text)
 }
 
 /// A declaration that contradicts what is there:
@@ -160,17 +175,37 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_producer_is_as_over_http() {
-        let stale = refusal("h", 406, "PRECONDITION_FAILED - stale-epoch: producer_epoch 7 is in force");
-        assert_eq!((stale.code(), field(&stale, "producer_epoch")), (Some("stale-epoch"), Some(7)));
-        let gap = refusal("h", 406, "PRECONDITION_FAILED - sequence-gap: expected_seq 0, got 5");
-        assert_eq!((gap.code(), field(&gap, "expected_seq")), (Some("sequence-gap"), Some(0)));
-    }
-
-    fn field(error: &Error, name: &str) -> Option<u64> {
-        match error {
-            Error::Problem(problem) => problem.fields.get(name)?.as_u64(),
-            _ => None,
+    fn what_a_kelda_says_is_as_over_http() {
+        for (reply, text, code, status, told) in [
+            (
+                406,
+                "stale-epoch: producer_epoch 7 is in force, the message has 5",
+                "stale-epoch",
+                403,
+                Some(7),
+            ),
+            (406, "sequence-gap: expected_seq 0, the message has 5", "sequence-gap", 409, Some(0)),
+            (406, "producer-start: an epoch begins with sequence 0", "producer-start", 400, None),
+            (406, "epoch-in-use: another run has used it", "epoch-in-use", 409, None),
+            (406, "stream-id-mismatch: stream_id 9 has the name now", "stream-id-mismatch", 412, Some(9)),
+            (506, "disk-full: no space is left", "disk-full", 507, None),
+            (506, "overloaded: too much", "overloaded", 503, None),
+            (506, "unavailable: stopping", "unavailable", 503, None),
+            (506, "outcome-unknown: it is unknown", "outcome-unknown", 500, None),
+        ] {
+            let error = refusal("h", reply, &format!("SOMETHING - {text}"));
+            let Error::Problem(problem) = &error else { panic!("{error}") };
+            assert_eq!((problem.code(), problem.status), (code, status));
+            let number = problem.fields.values().next();
+            let number = number.and_then(|it| it.as_u64().or_else(|| it.as_str()?.parse().ok()));
+            assert_eq!(number, told, "{text}");
+            assert_eq!(error.is_retryable(), status >= 500, "{text}");
+            assert!(error.to_string().contains(text), "{error}");
+        }
+        // Of others it is what it was: that a word of a Kelda is in it says nothing.
+        for text in ["RESOURCE_ERROR - no room", "PRECONDITION_FAILED - queue 'sequence-gap: expected_seq 0'"]
+        {
+            assert!(!refusal("h", 506, text).is_retryable(), "{text}");
         }
     }
 }

@@ -102,7 +102,8 @@ impl<T: ?Sized, C> ProducerBuilder<T, C> {
         self
     }
 
-    /// The epoch of this run of the id, which has to be higher than that of every run before.
+    /// The epoch of this run of the id, which has to be higher than that of every run before. One that another run has used
+    /// ends the producer with [`Error::Invalid`] at its first record, and nothing is stored.
     pub fn epoch(mut self, epoch: u64) -> Self {
         self.options.epoch = Some(epoch);
         self
@@ -206,7 +207,7 @@ async fn open(kelda: &Kelda, stream: &str, options: &Options) -> Result<Opened, 
             UNKNOWN => Identity::none(),
             _ => identity(kelda, stream, options).await?,
         };
-        let append = AmqpAppend::new(amqp, stream, stream_id.to_string(), identity.clone())?;
+        let append = AmqpAppend::new(amqp, stream, stream_id, identity.clone())?;
         return Ok(Opened { append: Box::new(append), content_type: String::new(), identity });
     }
     let http = kelda.transport.http("write to a stream")?;

@@ -33,6 +33,8 @@ pub(crate) struct Request {
     pub(crate) sequence: u64,
     pub(crate) body: Bytes,
     pub(crate) expected: Option<u64>,
+    /// Whether it is the first of its run and was not stored by an earlier try, so that it cannot be a repetition.
+    pub(crate) is_new: bool,
     /// Counts the records at the front that are stored, where a batch may be stored in part.
     pub(crate) stored: Arc<AtomicU32>,
 }
@@ -47,6 +49,10 @@ pub(crate) trait Append: std::marker::Send + Sync + 'static {
 
     /// Under which id repetitions are told from what is new, if they are.
     fn id(&self) -> Option<&str>;
+
+    /// Whether another run may have used the id and the epoch: the first batch shows it, and nothing may be stored behind it
+    /// when it was so.
+    fn may_be_in_use(&self) -> bool;
 }
 
 /// Batches over HTTP.
@@ -72,6 +78,11 @@ impl Identity {
     /// Nothing tells repetitions.
     pub(crate) fn none() -> Identity {
         Identity { id: None, own: false, epoch: Arc::default() }
+    }
+
+    /// Whether another run may have used both.
+    pub(crate) fn may_be_in_use(&self) -> bool {
+        self.id.is_some() && !self.own
     }
 
     /// Takes the next epoch, if no other run can be in its way.
@@ -104,6 +115,7 @@ pub(crate) fn typed(stream: &str, stream_id: &str, id: &str, epoch: u64, error: 
             let current = number(problem, "producer_epoch").unwrap_or(epoch);
             Error::Fenced { producer: id.to_owned(), epoch, current }
         }
+        "epoch-in-use" => in_use(),
         "stream-id-mismatch" => {
             let found = problem.fields.get("stream_id").and_then(|id| id.as_str()).unwrap_or("unknown");
             let expected = kelda_format::StreamId(stream_id.parse().unwrap_or_default());
@@ -140,6 +152,10 @@ impl Append for HttpAppend {
 
     fn id(&self) -> Option<&str> {
         self.identity.id.as_deref()
+    }
+
+    fn may_be_in_use(&self) -> bool {
+        self.identity.may_be_in_use()
     }
 }
 
@@ -204,6 +220,7 @@ impl Sending {
         meters: ProducerMeters,
     ) -> Sending {
         let (window, backoff) = (Window::new(window), Backoff::of(reconnect));
+        let window = if transport.may_be_in_use() { window.proving() } else { window };
         let under_way = BTreeMap::new();
         Sending { buffer, transport, linger, window, under_way, backoff, diagnostics, meters }
     }
@@ -279,6 +296,7 @@ impl Sending {
             sequence: send.sequence,
             body: batch.body.clone(),
             expected: batch.expected,
+            is_new: send.sequence == 0 && !batch.unsure,
             stored: Arc::clone(&batch.tell.stored),
         });
         let answer = request.map(|request| self.transport.append(request));
@@ -362,13 +380,10 @@ impl Sending {
         Ok(())
     }
 
-    /// The very first batch of a run, sent once, cannot be a repetition: somebody else wrote under this epoch.
+    /// The very first batch of a run that no earlier try can have stored is no repetition: somebody else wrote under this epoch.
     fn check_first(&self, send: Send, appended: &Appended) -> Result<(), Error> {
-        if appended.duplicate && send.sequence == 0 && send.tries == 0 {
-            let expected = "one that no other run of this id has used";
-            return Err(Error::Invalid { what: "producer epoch", value: "in use".to_owned(), expected });
-        }
-        Ok(())
+        let unsure = self.under_way.get(&send.number).is_some_and(|batch| batch.unsure);
+        if appended.duplicate && send.sequence == 0 && !unsure { Err(in_use()) } else { Ok(()) }
     }
 
     /// Tells the results that are next.
@@ -405,6 +420,12 @@ impl Sending {
         self.meters.failed(failed);
         self.buffer.ended.send_replace(true);
     }
+}
+
+/// Another run has used the epoch.
+pub(crate) fn in_use() -> Error {
+    let expected = "one that no other run of this id has used";
+    Error::Invalid { what: "producer epoch", value: "in use".to_owned(), expected }
 }
 
 /// The sequence that the server would have taken.

@@ -5,6 +5,7 @@
 //!   has forgotten all sequences makes them begin anew, when nothing is out that was sent with the old ones;
 //! - results are told in that order;
 //! - after a failure the oldest batch goes alone until it is acknowledged, so that nothing overtakes it;
+//! - the first batch of all goes alone if that is asked for, so that nothing is stored behind one that is refused;
 //! - a conditional batch is under way alone, and one that is refused gives its sequence to the next.
 //!
 //! Never sends, never waits.
@@ -36,6 +37,8 @@ pub(super) struct Window<R> {
     out: usize,
     /// The oldest failed: it goes alone.
     recovering: bool,
+    /// The first of all is not acknowledged yet, and goes alone.
+    proving: bool,
 }
 
 #[derive(Debug)]
@@ -59,7 +62,13 @@ impl<R> Window<R> {
     pub(super) fn new(limit: usize) -> Window<R> {
         assert!(limit > 0, "at least one batch");
         let batches = VecDeque::new();
-        Window { limit, next_number: 0, next_sequence: 0, batches, out: 0, recovering: false }
+        let (recovering, proving) = (false, false);
+        Window { limit, next_number: 0, next_sequence: 0, batches, out: 0, recovering, proving }
+    }
+
+    /// The first batch goes alone.
+    pub(super) fn proving(self) -> Window<R> {
+        Window { proving: true, ..self }
     }
 
     /// Whether a further batch may be taken: no conditional one is here, and there is room.
@@ -87,7 +96,7 @@ impl<R> Window<R> {
     /// The next batch to send now, if there is one.
     pub(super) fn send(&mut self) -> Option<Send> {
         let at = self.batches.iter().position(|batch| matches!(batch.state, State::Waiting))?;
-        if self.recovering && (at > 0 || self.out > 0) {
+        if (self.recovering || self.proving) && (at > 0 || self.out > 0) {
             return None;
         }
         let first = self.batches.iter().take(at).all(|batch| matches!(batch.state, State::Done(_)));
@@ -107,6 +116,7 @@ impl<R> Window<R> {
         let oldest = self.batches.front().is_some_and(|batch| batch.number == number);
         self.set(number, State::Done(result));
         self.recovering &= !oldest;
+        self.proving = false;
     }
 
     /// No answer, or one that passes: it is to be sent again.

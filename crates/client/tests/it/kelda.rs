@@ -5,10 +5,12 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use kelda_client::{Message, OnGap, ReaderEnd, Text};
 use parking_lot::Mutex;
 use tempfile::TempDir;
+use tokio::sync::Semaphore;
 
-use super::suite::{Cut, Over, World, client, producing, resuming};
+use super::suite::{Cut, Over, Seen, World, client, limits, producing, resuming, until};
 
 /// The path of the program `kelda`.
 const BINARY: &str = "KELDA_TEST_BINARY";
@@ -116,6 +118,46 @@ async fn endings(over: Over) {
     }
 }
 
+/// A slow reader is told of records that were trimmed before it was given them, be it a single one.
+async fn trimmed_under_a_reader(over: Over) {
+    let Some(node) = Node::start() else { return };
+    let world = World::behind_a_proxy(&node.url(over), over).await;
+    let http = client(&node.url(Over::Http));
+    world.direct.declare_stream(&world.stream, limits()).await.unwrap();
+    let producer = world.direct.producer::<str>(&world.stream).codec(Text).open().await.unwrap();
+    for number in 0..8 {
+        // Larger than what is read at once, so that none is in memory before it is wanted.
+        let body = format!("{number}{}", " ".repeat(600 << 10));
+        producer.send(&body).await.unwrap().await.unwrap();
+    }
+    for (on_gap, trim, given) in
+        [(OnGap::Fail, 2, vec!["0"]), (OnGap::Continue, 4, vec!["2", "4", "5", "6", "7"])]
+    {
+        let (seen, gate) = (Seen::default(), Arc::new(Semaphore::new(0)));
+        let (handler, wait) = (seen.clone(), Arc::clone(&gate));
+        let stream = world.kelda.stream::<String>(&world.stream).codec(Text).from_first();
+        let reader = stream.prefetch(1).on_gap(on_gap).consume(move |message: Message<String>| {
+            let (handler, wait) = (handler.clone(), Arc::clone(&wait));
+            async move {
+                handler.add(message.payload().trim_end());
+                wait.acquire().await.unwrap().forget();
+            }
+        });
+        let reader = reader.await.unwrap();
+        until("the first is at work", || seen.count() == 1).await;
+        http.trim(&world.stream, trim, None).await.unwrap();
+        gate.add_permits(1_000);
+        if on_gap == OnGap::Fail {
+            let end = reader.join().await;
+            assert!(matches!(end, ReaderEnd::Gap { from, to } if (from, to) == (trim - 1, trim)), "{end}");
+        } else {
+            until("all", || reader.handled() == given.len() as u64).await;
+            assert!(reader.is_active());
+        }
+        assert_eq!(seen.list(), given);
+    }
+}
+
 mod http {
     use super::{Over, World};
 
@@ -128,6 +170,11 @@ mod http {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn connections_that_the_node_ends() {
         super::endings(Over::Http).await;
+    }
+
+    #[tokio::test]
+    async fn records_that_are_trimmed_under_a_reader_are_a_gap() {
+        super::trimmed_under_a_reader(Over::Http).await;
     }
 }
 
@@ -144,5 +191,10 @@ mod amqp {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn connections_that_the_node_ends() {
         super::endings(Over::Kelda).await;
+    }
+
+    #[tokio::test]
+    async fn records_that_are_trimmed_under_a_reader_are_a_gap() {
+        super::trimmed_under_a_reader(Over::Kelda).await;
     }
 }

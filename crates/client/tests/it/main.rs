@@ -20,6 +20,8 @@ macro_rules! scenarios {
             positions::a_stream_that_is_not_there_is_an_error_at_the_start,
             positions::each_start_is_where_it_says,
             producing::a_lost_connection_repeats_nothing,
+            producing::a_replaced_stream_ends_its_producers,
+            producing::an_epoch_that_was_used_is_refused,
             producing::an_id_needs_a_server_that_knows_it,
             producing::conditions_and_whole_batches_are_for_http,
             producing::results_come_in_order,

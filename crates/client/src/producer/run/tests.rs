@@ -183,6 +183,10 @@ impl Append for To {
     fn id(&self) -> Option<&str> {
         self.0.idempotent.then_some("me")
     }
+
+    fn may_be_in_use(&self) -> bool {
+        self.0.idempotent && !self.0.random_id
+    }
 }
 
 fn producer(server: &Arc<Server>, window: usize, bounds: Bounds) -> Producer<str, Text> {
@@ -379,12 +383,22 @@ async fn a_condition_that_does_not_hold_is_told_and_the_producer_goes_on() {
 
 #[tokio::test(start_paused = true)]
 async fn an_epoch_that_is_in_use_is_no_acknowledgement() {
-    let server = Server::new(true);
-    server.state.lock().sequences.push((0, 1));
-    server.state.lock().records.push("of another".to_owned());
-    let producer = producer(&server, 1, BOUNDS);
-    let error = producer.send("mine").await.unwrap().await.unwrap_err();
-    assert!(matches!(error, Error::Invalid { what: "producer epoch", .. }), "{error}");
+    for (fates, random_id) in [(&[][..], true), (&[][..], false), (&[Fate::Overloaded][..], false)] {
+        let server = Server::of(true, random_id);
+        server.fates(fates);
+        server.state.lock().sequences.push((0, 1));
+        server.state.lock().records.push("of another".to_owned());
+        let producer = producer(&server, if random_id { 1 } else { 4 }, BOUNDS);
+        // What is behind the first is not stored either, though its sequence is the next.
+        let mut sent = vec![producer.send("mine").await.unwrap()];
+        tokio::task::yield_now().await;
+        sent.push(producer.send("and mine").await.unwrap());
+        for sent in sent {
+            let error = sent.await.unwrap_err();
+            assert!(matches!(error, Error::Invalid { what: "producer epoch", .. }), "{error}");
+        }
+        assert_eq!(server.records(), ["of another"]);
+    }
 }
 
 #[tokio::test(start_paused = true)]

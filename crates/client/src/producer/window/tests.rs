@@ -142,3 +142,17 @@ fn what_has_no_result_gets_new_sequences_and_waits_for_what_is_out() {
         std::iter::from_fn(|| window.send()).map(|send| (send.number, send.sequence)).collect();
     assert_eq!(rest, [(two, 1), (three, 2)]);
 }
+
+#[test]
+fn the_first_of_all_goes_alone_until_it_is_acknowledged() {
+    let mut window: Window<u64> = Window::new(4).proving();
+    let numbers: Vec<Number> = (0..3).map(|_| window.push(false)).collect();
+    let first = window.send().unwrap();
+    assert_eq!((first.number, window.send()), (numbers[0], None));
+    window.again(numbers[0]);
+    assert_eq!(window.send().map(|send| (send.number, send.tries)), Some((numbers[0], 1)));
+    assert_eq!(window.send(), None);
+    window.done(numbers[0], 0);
+    let sent: Vec<Number> = std::iter::from_fn(|| window.send()).map(|send| send.number).collect();
+    assert_eq!(sent, numbers[1..]);
+}

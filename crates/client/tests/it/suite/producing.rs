@@ -90,3 +90,62 @@ pub async fn an_id_needs_a_server_that_knows_it(world: World) {
         (over, opened) => panic!("{over:?}: {:?}", opened.map(drop)),
     }
 }
+
+/// A run with an epoch that another has used is told so, and nothing of it is taken for stored, nor stored.
+pub async fn an_epoch_that_was_used_is_refused(world: World) {
+    if world.over == Over::RabbitMq {
+        return;
+    }
+    world.direct.declare_stream(&world.stream, limits()).await.unwrap();
+    let producer = || world.kelda.producer::<str>(&world.stream).codec(Text).id("billing").epoch(1).open();
+    let first = producer().await.unwrap();
+    first.send("0").await.unwrap().await.unwrap();
+    first.close().await.unwrap();
+    // One with less than the first, and one with more.
+    for records in [1, 30] {
+        let second = producer().await.unwrap();
+        let mut sent = Vec::new();
+        for number in 0..records {
+            sent.push(second.send(&format!("again {number}")).await.unwrap());
+        }
+        for sent in sent {
+            let error = sent.await.unwrap_err();
+            assert!(matches!(error, Error::Invalid { what: "producer epoch", .. }), "{error}");
+        }
+    }
+    world.fill(1..2).await;
+    assert_eq!(world.held(&world.stream, "1").await, ["0", "1"]);
+    // A higher one is not refused, and a lower one is fenced.
+    let producer = |epoch| world.kelda.producer::<str>(&world.stream).codec(Text).id("billing").epoch(epoch);
+    let third = producer(3).open().await.unwrap();
+    third.send("2").await.unwrap().await.unwrap();
+    let fenced = producer(2).open().await.unwrap().send("no").await.unwrap().await.unwrap_err();
+    assert!(matches!(fenced, Error::Fenced { epoch: 2, current: 3, .. }), "{fenced}");
+    assert_eq!(world.held(&world.stream, "2").await, ["0", "1", "2"]);
+}
+
+/// A stream that was deleted and made again is another one: nothing of its predecessor's producers comes into it.
+pub async fn a_replaced_stream_ends_its_producers(world: World) {
+    world.direct.declare_stream(&world.stream, limits()).await.unwrap();
+    for idempotent in [true, false] {
+        let producer = world.kelda.producer::<str>(&world.stream).codec(Text).idempotent(idempotent);
+        let producer = producer.open().await.unwrap();
+        producer.send("0").await.unwrap().await.unwrap();
+        world.direct.delete(&world.stream).await.unwrap();
+        world.direct.declare_stream(&world.stream, limits()).await.unwrap();
+        let outcome = producer.send("1").await.unwrap().await;
+        match world.over {
+            // Nothing tells one stream from the other.
+            Over::RabbitMq => drop(outcome.unwrap()),
+            _ => assert!(matches!(outcome, Err(Error::StreamChanged { .. })), "{:?}", outcome.map(drop)),
+        }
+    }
+    world.fill(7..8).await;
+    let held = world.held(&world.stream, "7").await;
+    assert_eq!(held, if world.over == Over::RabbitMq { vec!["1", "7"] } else { vec!["7"] });
+    // And one that is deleted is no longer there.
+    let producer = world.kelda.producer::<str>(&world.stream).codec(Text).open().await.unwrap();
+    world.direct.delete(&world.stream).await.unwrap();
+    let error = producer.send("8").await.unwrap().await.unwrap_err();
+    assert_eq!(error.code(), Some("not-found"), "{error}");
+}
