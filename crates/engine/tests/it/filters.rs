@@ -3,9 +3,13 @@
 use kelda_engine::{AppendRequest, EngineConfig, MaintenanceConfig, ReadError, ReadLimit};
 use kelda_env::layers::StoreSnapshot;
 use kelda_env::sim::Sim;
-use kelda_format::rows::WalKind;
+use kelda_format::command::CreateStream;
+use kelda_format::rows::{Expiry, ForkPoint, Retention, StreamKind, WalKind};
 use kelda_format::summary::{Selection, VALUE_HEADER, value};
-use kelda_format::{Batch, Block, Header, Headers, Offset, Record, StreamId, Value};
+use kelda_format::{
+    Batch, Block, Header, Headers, Offset, Outcome, Record, StreamId, StreamName, Timestamp, Value,
+};
+use kelda_meta::Meta;
 
 use crate::world::{World, body, small};
 
@@ -221,4 +225,46 @@ fn a_filtered_read_asks_the_store_for_what_it_returns() {
     assert!(rare.0 <= 24, "{wal:?}: {} GET for 12 places", rare.0);
     assert!(rare.1 <= 24 * (64 << 10), "{wal:?}: {} bytes for 12 places of {stored}", rare.1);
     println!("{wal:?}: {objects} objects; nothing wanted: {none:?}; 1 in 100: {rare:?} (GET, bytes)");
+}
+
+/// A stream that shares the records of another up to an offset.
+async fn fork(world: &World, parent: StreamId, offset: Offset) -> StreamId {
+    let command = CreateStream {
+        name: StreamName::parse("fork").unwrap(),
+        kind: StreamKind::Stream,
+        content_type: "text/plain".to_owned(),
+        expiry: Expiry::Never,
+        retention: Retention::default(),
+        arguments: Vec::new(),
+        parent: Some(ForkPoint { stream: parent, offset }),
+        initialising: false,
+        at: Timestamp(1),
+        open: None,
+    };
+    match world.meta.propose(command.into()).await.unwrap() {
+        Outcome::Created { stream, .. } => stream,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_a_fork_has_of_its_own_is_not_passed_with_an_extent_of_its_parent() {
+    let (of_fork, of_parent) = Sim::run(1, |sim| async move {
+        let mut world = World::with(&sim, uncached(WalKind::Object)).await;
+        let parent = world.create("a").await;
+        let records: Vec<Record> = (0..20).map(|at| record(at, 1000, Some("parent"))).collect();
+        append(&world, parent, &records).await;
+        world.engine.flush().await;
+        // In the midst of an extent, which goes on in the parent.
+        let stream = fork(&world, parent, Offset(7)).await;
+        append(&world, stream, &[record(7, 1000, Some("own")), record(8, 1000, None)]).await;
+        world.engine.flush().await;
+        world.kill().await;
+        let wanted = |values: &[&'static str]| Wanted { values: values.to_vec(), unfiltered: true };
+        let of_fork = filtered(&world, stream, Offset::ZERO, &wanted(&["own"]), limit(1 << 20)).await;
+        let all = limit(1 << 20);
+        (of_fork, filtered(&world, stream, Offset::ZERO, &wanted(&["parent"]), all).await)
+    });
+    assert_eq!(of_fork, [7, 8]);
+    assert_eq!(of_parent, [0, 1, 2, 3, 4, 5, 6, 8]);
 }

@@ -2,7 +2,7 @@
 
 use kelda_format::block::Block;
 use kelda_format::fuzzing::CLUSTER;
-use kelda_format::object::{FOOTER_BYTES, Footer, ObjectIndex, PackedWriter, Summaries};
+use kelda_format::object::{FOOTER_BYTES, Footer, IndexBuilder, ObjectIndex, PackedWriter, Summaries};
 use kelda_format::summary::{Selection, Summary, value};
 use kelda_format::{Codec, StreamId};
 use proptest::collection::vec;
@@ -73,6 +73,27 @@ fn too_many_values_are_none_known() {
     assert!(names[..1000].iter().all(|name| selection(&[name], false).may_want(Some(&few))));
     let wrong = names[1000..].iter().filter(|name| selection(&[name], false).may_want(Some(&few))).count();
     assert!(wrong < 9000 / 40, "{wrong} of 9000 values that are not there are taken for there");
+}
+
+#[test]
+fn what_is_joined_to_something_unknown_is_unknown() {
+    let many: Vec<String> = (0..6000).map(|number| number.to_string()).collect();
+    let many: Vec<_> = many.iter().map(|name| Some(name.as_str())).collect();
+    let few = [Some("us"), None];
+    let (_, index) = PackedWriter::new(CLUSTER, Codec::None).finish();
+    for parts in [[&many[..], &few], [&few, &many], [&many[..3000], &many[3000..]]] {
+        let mut builder = IndexBuilder::summarising();
+        let mut base = 0;
+        // A third part must not be taken for all there is.
+        for (at, values) in parts.into_iter().chain([&few[..]]).enumerate() {
+            // As short as compressed blocks may be, so that they share an extent.
+            builder.add(&valued(values, STREAM, base), at as u64 * 64, 64);
+            base += values.len() as u64;
+        }
+        let joined = builder.finish(index.source);
+        assert_eq!(joined.extents(STREAM).len(), 1);
+        assert_eq!(joined.summaries(STREAM).of(0), None);
+    }
 }
 
 fn index_len(index: &ObjectIndex) -> usize {

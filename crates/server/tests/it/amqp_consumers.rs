@@ -120,6 +120,44 @@ async fn a_filter_chooses_exactly() {
     assert_eq!(peer.next().await.closed().0, 406);
 }
 
+/// Long behind the log cache, where the indexes of objects tell what is passed.
+#[tokio::test]
+async fn a_filter_chooses_exactly_of_what_lies_in_objects() {
+    let mut node = TestNode::with(Options::flags(&["--wal=store"])).await;
+    let mut peer = Peer::open(&node).await;
+    peer.declare(1, "s", &[]).await;
+    let confirms = peer.call((85, 10), &Args::default().octet(0)).await;
+    assert_eq!(confirms.numbers, (85, 11), "confirms are on");
+    let value = |value: &'static str| [("x-stream-filter-value", value)];
+    let (eu, us, asia, none) = (value("eu"), value("us"), value("asia"), []);
+    let bodies: Vec<String> = (0..100).map(|number| format!("{number};{}", "x".repeat(70_000))).collect();
+    for (number, body) in bodies.iter().enumerate() {
+        let headers = match number {
+            20 | 60 | 61 => &eu[..],
+            40 => &none[..],
+            80 => &asia[..],
+            _ => &us[..],
+        };
+        // Each in a block of its own, longer than an extent.
+        peer.publish("s", body, headers).await;
+        assert_eq!(peer.next().await.numbers, (60, 80));
+    }
+    drop(peer);
+    // What was written last is in an object then, and nothing in the cache.
+    node.restart().await;
+    let mut peer = Peer::open(&node).await;
+    peer.prefetch(1, 10).await;
+    let chosen = |bodies: Vec<String>| -> Vec<usize> {
+        bodies.iter().map(|body| body.split(';').next().unwrap().parse().unwrap()).collect()
+    };
+    peer.read(1, "s", "a", &[("x-stream-filter", "eu")]).await;
+    assert_eq!(chosen(peer.bodies(3).await), [20, 60, 61]);
+    peer.read(1, "s", "b", &[("x-stream-filter", "asia"), ("x-stream-match-unfiltered", "true")]).await;
+    assert_eq!(chosen(peer.bodies(2).await), [40, 80]);
+    peer.publish("s", "100;", &eu).await;
+    assert_eq!(chosen(peer.bodies(1).await), [100], "and of what comes after them");
+}
+
 #[tokio::test]
 async fn a_delivery_that_nobody_acknowledges_closes_its_channel() {
     let mut options = Options::flags(&["--amqp-consumer-timeout=5s"]);
