@@ -14,6 +14,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use kelda_engine::EngineConfig;
 use kelda_env::{Clock, Env, FaultDisk, RealClock};
+use kelda_format::rows::WalKind;
 use kelda_server::config::{self, NodeSettings, Sources};
 use kelda_server::node::{Node, StartError, prepare};
 use tempfile::TempDir;
@@ -107,6 +108,10 @@ pub async fn start_in(
     let env = env.with_disk(Arc::clone(&disk) as _);
     let prepared = prepare(env, settings(dir, &options.flags)).await?;
     let mut config = EngineConfig::default();
+    // This configuration takes the place of what the flags say.
+    if options.flags.iter().any(|flag| flag == "--wal=store") {
+        config.wal = WalKind::Object;
+    }
     if let Some(bytes) = options.segment_bytes {
         config.segment_bytes = bytes;
     }
