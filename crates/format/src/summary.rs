@@ -27,6 +27,15 @@ pub fn value(headers: &Headers) -> Option<Bytes> {
     }
 }
 
+/// Most streams know no filters: their metadata is looked through as bytes.
+fn may_have_values(block: &Block) -> bool {
+    Finder::new(VALUE_HEADER).find(block.meta()).is_some()
+}
+
+/// Bytes of the longest head of a summary, and of the longest difference between two hashes.
+const HEAD_MAX_BYTES: u64 = 2;
+const HASH_MAX_BYTES: u64 = 3;
+
 /// What records have for values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
@@ -52,8 +61,7 @@ impl Summary {
     /// Of a block; none when it has too many values.
     #[must_use]
     pub fn of(block: &Block) -> Option<Summary> {
-        // Most streams know no filters: their metadata is looked through once, as bytes.
-        if Finder::new(VALUE_HEADER).find(block.meta()).is_none() {
+        if !may_have_values(block) {
             return Some(Summary::plain());
         }
         let mut summary = Summary { hashes: Vec::new(), plain: false };
@@ -64,6 +72,14 @@ impl Summary {
             }
         }
         summary.bounded()
+    }
+
+    /// Bytes that a block adds to an index at most by being summed up.
+    #[must_use]
+    pub fn max_bytes(block: &Block) -> u64 {
+        let values =
+            if may_have_values(block) { (block.count() as usize).min(MAX_SUMMARY_VALUES) } else { 0 };
+        HEAD_MAX_BYTES + values as u64 * HASH_MAX_BYTES
     }
 
     /// Of the records of both; none when they have too many values.

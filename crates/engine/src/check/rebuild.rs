@@ -91,7 +91,7 @@ fn packed(bytes: &Bytes, cluster: ClusterId) -> Result<Found, String> {
         Ok(found) => return Err(format!("its header is of cluster {found}")),
         Err(error) => return Err(error.to_string()),
     }
-    let mut builder = IndexBuilder::summarising();
+    let mut builder = IndexBuilder::new();
     let mut at = OBJECT_HEADER_BYTES;
     let mut last = None;
     while let Ok((block, next)) = Block::decode(bytes, at, cluster) {

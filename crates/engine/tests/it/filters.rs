@@ -205,7 +205,10 @@ async fn cost(world: &World, stream: StreamId, values: &[&'static str]) -> (Vec<
 
 #[test]
 fn a_filtered_read_asks_the_store_for_what_it_returns() {
-    let wal = WalKind::Object;
+    [WalKind::Object, WalKind::Local].into_iter().for_each(asks_for_what_it_returns);
+}
+
+fn asks_for_what_it_returns(wal: WalKind) {
     let (objects, none, rare) = Sim::run(1, |sim| async move {
         let (world, stream) = site(&sim, wal).await;
         let objects = world.view().refs(stream).count() as u64;

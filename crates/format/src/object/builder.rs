@@ -13,17 +13,16 @@ use crate::wal::{Section, StreamSection};
 /// At most so many bytes of a trailer (index and footer) are there before anything is indexed.
 pub const INDEX_FIXED_MAX_BYTES: u64 = 10 + FOOTER_BYTES as u64;
 
-/// At most so many bytes a stream adds to a trailer, its extents apart: two varints.
-pub const INDEX_STREAM_MAX_BYTES: u64 = 20;
+/// At most so many bytes a stream adds to a trailer, its extents apart: two varints, and what is known of its summaries.
+pub const INDEX_STREAM_MAX_BYTES: u64 = 21;
 
-/// At most so many bytes an extent adds to a trailer: six varints.
+/// At most so many bytes an extent adds to a trailer, its summary apart: six varints.
 pub const INDEX_EXTENT_MAX_BYTES: u64 = 60;
 
 /// Collects extents while a segment or a packed object is written.
 #[derive(Clone, Debug, Default)]
 pub struct IndexBuilder {
     streams: BTreeMap<StreamId, (Vec<Extent>, Vec<Option<Summary>>)>,
-    summarise: bool,
 }
 
 impl IndexBuilder {
@@ -33,19 +32,12 @@ impl IndexBuilder {
         IndexBuilder::default()
     }
 
-    /// Nothing indexed yet; the index will say what filters may find in its extents.
-    #[must_use]
-    pub fn summarising() -> IndexBuilder {
-        IndexBuilder { summarise: true, ..IndexBuilder::default() }
-    }
-
     /// Adds a block's records, which lie in `length` bytes at `position` (of a segment: the whole entry).
     /// Blocks of one stream come in the order of their offsets.
     ///
     /// # Panics
     /// When they do not, or a position or length is not a multiple of 8.
     pub fn add(&mut self, block: &Block, position: u64, length: u64) {
-        let summary = if self.summarise { Summary::of(block) } else { None };
         self.add_summed(
             block.stream(),
             Extent {
@@ -56,7 +48,7 @@ impl IndexBuilder {
                 position,
                 length: u32::try_from(length).expect("entry above 4 GiB"),
             },
-            summary,
+            Summary::of(block),
         );
     }
 

@@ -63,7 +63,7 @@ impl PackedWriter {
     #[must_use]
     pub fn new(cluster: ClusterId, codec: Codec) -> PackedWriter {
         let out = encode_object_header(cluster).to_vec();
-        PackedWriter { cluster, codec, taken: 0, out, index: IndexBuilder::summarising() }
+        PackedWriter { cluster, codec, taken: 0, out, index: IndexBuilder::new() }
     }
 
     /// Adds a block. Those of one stream come one after the other, in the order of their offsets.

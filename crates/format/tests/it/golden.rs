@@ -123,7 +123,7 @@ fn objects() {
     let (packed, packed_index) = samples::packed_object(Codec::None);
     let (summarised, summarised_index) = samples::summarised_object();
     for (name, current, index) in [
-        ("object-segment", &segment[..], segment_index),
+        ("object-segment-2", &segment[..], segment_index),
         ("object-packed-2", &packed[..], packed_index),
         ("object-summarised", &summarised[..], summarised_index),
     ] {
@@ -135,15 +135,20 @@ fn objects() {
     }
 }
 
-/// Packed objects had no summaries once.
+/// Objects had no summaries once.
 #[test]
 fn objects_without_summaries_are_still_read() {
-    let text = std::fs::read_to_string(path("object-packed")).unwrap();
-    let bytes = from_hex(&text);
-    let footer = Footer::decode(&bytes, bytes.len() as u64).unwrap();
-    let start = footer.index_position as usize;
-    let found = ObjectIndex::decode(&bytes[start..start + footer.index_len as usize], &footer).unwrap();
-    assert_eq!(found, samples::packed_object(Codec::None).1.without_summaries());
+    for (name, index) in [
+        ("object-segment", samples::segment_object().1),
+        ("object-packed", samples::packed_object(Codec::None).1),
+    ] {
+        let text = std::fs::read_to_string(path(name)).unwrap();
+        let bytes = from_hex(&text);
+        let footer = Footer::decode(&bytes, bytes.len() as u64).unwrap();
+        let start = footer.index_position as usize;
+        let found = ObjectIndex::decode(&bytes[start..start + footer.index_len as usize], &footer).unwrap();
+        assert_eq!(found, index.without_summaries(), "{name}");
+    }
 }
 
 #[test]

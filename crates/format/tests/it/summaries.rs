@@ -2,7 +2,10 @@
 
 use kelda_format::block::Block;
 use kelda_format::fuzzing::CLUSTER;
-use kelda_format::object::{FOOTER_BYTES, Footer, IndexBuilder, ObjectIndex, PackedWriter, Summaries};
+use kelda_format::object::{
+    FOOTER_BYTES, Footer, INDEX_EXTENT_MAX_BYTES, INDEX_FIXED_MAX_BYTES, INDEX_STREAM_MAX_BYTES,
+    IndexBuilder, ObjectIndex, ObjectSource, PackedWriter, Summaries,
+};
 use kelda_format::summary::{Selection, Summary, value};
 use kelda_format::{Codec, StreamId};
 use proptest::collection::vec;
@@ -82,7 +85,7 @@ fn what_is_joined_to_something_unknown_is_unknown() {
     let few = [Some("us"), None];
     let (_, index) = PackedWriter::new(CLUSTER, Codec::None).finish();
     for parts in [[&many[..], &few], [&few, &many], [&many[..3000], &many[3000..]]] {
-        let mut builder = IndexBuilder::summarising();
+        let mut builder = IndexBuilder::new();
         let mut base = 0;
         // A third part must not be taken for all there is.
         for (at, values) in parts.into_iter().chain([&few[..]]).enumerate() {
@@ -123,6 +126,37 @@ fn values_take_about_a_byte_or_two_each() {
         let more = index_len(&index) - index_len(&without);
         assert!(more <= most, "{more} bytes for {count} values");
     }
+}
+
+/// A segment has room for its index before it is there.
+#[test]
+fn summaries_are_never_longer_than_promised() {
+    let names: Vec<String> = (0..5000).map(|number| number.to_string()).collect();
+    let values: Vec<_> = names.iter().map(|name| Some(name.as_str())).collect();
+    for parts in [
+        &[&[None][..], &[Some("eu")], &[None, Some("us")]][..],
+        &[&values[..1], &values[1..2], &values[2..3]],
+        &[&values[..4096]],
+        &[&values, &values[..9], &[None]],
+    ] {
+        for stride in [64, 1 << 20] {
+            let mut builder = IndexBuilder::new();
+            let (mut base, mut promised) = (0, INDEX_FIXED_MAX_BYTES + INDEX_STREAM_MAX_BYTES);
+            for (at, values) in parts.iter().enumerate() {
+                let block = valued(values, STREAM, base);
+                builder.add(&block, at as u64 * stride, 64);
+                base += values.len() as u64;
+                promised += INDEX_EXTENT_MAX_BYTES + Summary::max_bytes(&block);
+            }
+            let index = builder.finish(ObjectSource::Packed(CLUSTER));
+            let found = index.encode_trailer(1 << 40).len() as u64;
+            // What the varints of the extents leave over hides nothing.
+            let spare = INDEX_EXTENT_MAX_BYTES * (parts.len() - index.extents(STREAM).len()) as u64;
+            assert!(found + spare <= promised, "{found} of {promised}");
+        }
+    }
+    let blocks = [valued(&[None], STREAM, 0), valued(&values[..2], STREAM, 0), valued(&values, STREAM, 0)];
+    assert_eq!(blocks.map(|block| Summary::max_bytes(&block)), [2, 8, 2 + 3 * 4096]);
 }
 
 #[test]

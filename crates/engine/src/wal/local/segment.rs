@@ -2,7 +2,8 @@
 //! Guarantees that the bound on the index is never too small, never touches a file.
 
 use kelda_format::SessionId;
-use kelda_format::object::FOOTER_BYTES;
+use kelda_format::object::{FOOTER_BYTES, INDEX_EXTENT_MAX_BYTES, INDEX_STREAM_MAX_BYTES};
+use kelda_format::summary::Summary;
 use kelda_format::wal::{self, Section, StreamSection};
 
 /// Directory of all write-ahead logs, below the data directory.
@@ -16,9 +17,6 @@ pub(crate) const LEAST_TRAILER_BYTES: u64 = FOOTER_BYTES as u64 + 1;
 
 /// Bytes of the longest number in an index.
 const VARINT_BYTES: u64 = 10;
-
-/// Bytes that one block adds to an index at most: two numbers for its stream and six for its extent.
-const BLOCK_INDEX_BYTES: u64 = 8 * VARINT_BYTES;
 
 /// Directory of the WAL of a session.
 pub(crate) fn dir(session: SessionId) -> String {
@@ -80,6 +78,11 @@ pub(crate) fn entry_bytes(sections: &[StreamSection]) -> u64 {
 
 /// Bytes that an entry adds to the index of its segment at most.
 pub(crate) fn index_bytes(sections: &[StreamSection]) -> u64 {
-    let records = sections.iter().filter(|section| matches!(section.section, Section::Records(_))).count();
-    records as u64 * BLOCK_INDEX_BYTES
+    let of_one = |section: &StreamSection| match &section.section {
+        Section::Records(block) => {
+            INDEX_STREAM_MAX_BYTES + INDEX_EXTENT_MAX_BYTES + Summary::max_bytes(block)
+        }
+        _ => 0,
+    };
+    sections.iter().map(of_one).sum()
 }
