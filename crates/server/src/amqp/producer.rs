@@ -40,6 +40,11 @@ pub fn is_for_the_node(name: &str) -> bool {
     matches!(name, ID | EPOCH | SEQ | NEW | STREAM)
 }
 
+/// Whether a message with these headers is numbered.
+pub fn is_numbered(headers: &Table) -> bool {
+    headers.value(SEQ).is_some()
+}
+
 /// Why a publisher cannot go on as it does: another has taken over, a message before is missing, the stream is another one,
 /// or, when the message is numbered, the node cannot store it now, so that those behind it leave a gap. A `basic.nack` would
 /// not tell which.
