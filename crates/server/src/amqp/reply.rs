@@ -2,6 +2,7 @@
 //!
 //! Owns every reply code and the words around it: each error is a value with the text that RabbitMQ's clients know. Pure.
 
+use kelda_format::limits::MAX_HEADER_DEPTH;
 use kelda_service::{Fault, Problem};
 
 use super::wire::Short;
@@ -89,6 +90,11 @@ impl Refusal {
         }
         Short::from(format!("{}{DOTS}", &self.text[..end]).as_str())
     }
+}
+
+/// A table with more levels than are kept.
+pub fn too_deep() -> Refusal {
+    precondition_failed(format!("tables may nest {MAX_HEADER_DEPTH} levels deep, and one is deeper"))
 }
 
 /// What the service said, with the problem's code in front.

@@ -9,7 +9,7 @@ mod method;
 mod properties;
 mod table;
 
-pub use codec::Short;
+pub use codec::{Field, Short};
 pub use frame::{Frame, FrameFault, FrameKind, put_frame, take_frame};
 pub use method::Method;
 pub use properties::{BASIC, Other, Properties};

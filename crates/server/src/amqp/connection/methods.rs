@@ -227,6 +227,9 @@ impl Session {
 
     /// What has to ask the service: one such method at a time.
     fn request(&mut self, number: u16, method: Method) -> Answer {
+        if method.is_too_deep() {
+            return Err(reply::too_deep());
+        }
         let vhost = self.vhost.clone();
         let channel = self.channel(number);
         let (turn, prefetch, channel_prefetch) = (channel.turn, channel.prefetch, channel.channel_prefetch);

@@ -21,7 +21,7 @@ use crate::amqp::name;
 use crate::amqp::producer;
 use crate::amqp::reply::{self, Refusal};
 use crate::amqp::term;
-use crate::amqp::wire::{BASIC, Frame, FrameKind, Method, Other, Properties, Short, Table, put_frame};
+use crate::amqp::wire::{BASIC, Field, Frame, FrameKind, Method, Other, Properties, Short, Table, put_frame};
 use crate::http::budget::Hold;
 
 /// Who wants to be answered without a queue; nobody can be.
@@ -156,6 +156,9 @@ impl Session {
                 );
                 return Err(reply::access_refused(text));
             }
+        }
+        if properties.headers.as_ref().is_some_and(Field::is_too_deep) {
+            return Err(reply::too_deep());
         }
         if properties.reply_to.as_ref().is_some_and(|to| to.bytes() == DIRECT_REPLY) {
             return Err(reply::precondition_failed("fast reply consumer does not exist"));

@@ -54,6 +54,10 @@ pub trait Field: Sized {
     fn is_text(&self) -> bool {
         true
     }
+    /// Whether it nests deeper than may be kept.
+    fn is_too_deep(&self) -> bool {
+        false
+    }
 }
 
 /// Appends fields one after the other.

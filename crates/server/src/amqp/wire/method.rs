@@ -54,6 +54,13 @@ macro_rules! methods {
                 }
             }
 
+            /// Whether one of its tables nests deeper than may be kept.
+            pub fn is_too_deep(&self) -> bool {
+                match self {
+                    $(Method::$name { $($field),* } => false $(|| $field.is_too_deep())*,)+
+                }
+            }
+
             /// Class and method.
             pub fn numbers(&self) -> (u16, u16) {
                 match self {

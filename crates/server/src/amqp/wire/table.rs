@@ -1,8 +1,8 @@
 //! Field tables.
 //!
-//! Owns the letters of types and how their values lie in a frame. Guarantees order and repeats, and that tables nest no
-//! deeper than headers of records may. Never converts a value into another type; where a record's value has none here, the
-//! nearest is sent.
+//! Owns the letters of types and how their values lie in a frame. Guarantees order and repeats, and that it shows when tables
+//! nest deeper than headers of records may; what lies deeper is not read. Never converts a value into another type; where a
+//! record's value has none here, the nearest is sent.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use kelda_format::limits::MAX_HEADER_DEPTH;
@@ -28,18 +28,36 @@ impl Table {
 
 impl Field for Table {
     fn get(from: &mut Reader) -> Result<Table, Malformed> {
-        entries(from, MAX_HEADER_DEPTH).map(Table)
+        // The table itself is no level.
+        entries(from, MAX_HEADER_DEPTH + 1).map(Table)
     }
 
     fn put(&self, to: &mut Writer<'_>) {
         put_table(to.plain(), &self.0);
     }
+
+    fn is_too_deep(&self) -> bool {
+        self.0.iter().any(|header| exceeds(&header.value, MAX_HEADER_DEPTH))
+    }
+}
+
+/// Whether a value has more levels than these.
+fn exceeds(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else {
+        return matches!(value, Value::Table(_) | Value::Array(_));
+    };
+    match value {
+        Value::Table(list) => list.iter().any(|header| exceeds(&header.value, below)),
+        Value::Array(list) => list.iter().any(|value| exceeds(value, below)),
+        _ => false,
+    }
 }
 
 fn entries(from: &mut Reader, depth: usize) -> Result<Vec<Header>, Malformed> {
-    let depth = depth.checked_sub(1).ok_or(Malformed)?;
     let mut inner = Reader::new(Bytes::get(from)?);
     let mut list = Vec::new();
+    // One level more than may be kept is empty, and shows that it was there.
+    let Some(depth) = depth.checked_sub(1) else { return Ok(list) };
     while !inner.is_empty() {
         let name = Short::get(&mut inner)?;
         let name = std::str::from_utf8(name.bytes()).map_err(|_| Malformed)?.to_owned();
@@ -70,9 +88,9 @@ fn value(from: &mut Reader, depth: usize) -> Result<Value, Malformed> {
         b'V' => Value::Void,
         b'F' => Value::Table(entries(from, depth)?),
         b'A' => {
-            let depth = depth.checked_sub(1).ok_or(Malformed)?;
             let mut inner = Reader::new(Bytes::get(from)?);
             let mut list = Vec::new();
+            let Some(depth) = depth.checked_sub(1) else { return Ok(Value::Array(list)) };
             while !inner.is_empty() {
                 list.push(value(&mut inner, depth)?);
             }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bytes::{BufMut, Bytes, BytesMut};
+use kelda_format::limits::MAX_HEADER_DEPTH;
 use kelda_format::{Header, Value};
 use proptest::prelude::*;
 
@@ -65,20 +66,34 @@ proptest! {
 }
 
 #[test]
-fn a_table_that_nests_too_deep_is_refused_and_not_followed() {
-    let mut bytes = BytesMut::new();
-    for _ in 0..26_000 {
-        let mut outer = BytesMut::with_capacity(bytes.len() + 5);
-        outer.put_u8(b'A');
-        outer.put_u32(u32::try_from(bytes.len()).unwrap());
-        outer.put_slice(&bytes);
-        bytes = outer;
+fn a_table_that_nests_too_deep_shows_it_and_is_not_followed() {
+    // One value that is an array in an array, and so on; by turns with tables.
+    let nested = |levels: usize, tables: bool| {
+        let mut bytes = BytesMut::from(&b"V"[..]);
+        for level in 0..levels {
+            let mut outer = BytesMut::with_capacity(bytes.len() + 6);
+            let is_table = tables && level % 2 == 0;
+            outer.put_u8(if is_table { b'F' } else { b'A' });
+            outer.put_u32(u32::try_from(bytes.len() + usize::from(is_table)).unwrap());
+            outer.put_slice(if is_table { b"\0" } else { b"" });
+            outer.put_slice(&bytes);
+            bytes = outer;
+        }
+        let mut table = BytesMut::new();
+        table.put_u32(u32::try_from(bytes.len() + 1).unwrap());
+        table.put_u8(0);
+        table.put_slice(&bytes);
+        table.freeze()
+    };
+    for tables in [false, true] {
+        for levels in [0, 1, MAX_HEADER_DEPTH, MAX_HEADER_DEPTH + 1, MAX_HEADER_DEPTH + 2, 26_000] {
+            let bytes = nested(levels, tables);
+            let table = Table::get(&mut Reader::new(bytes.clone())).unwrap();
+            assert_eq!(table.is_too_deep(), levels > MAX_HEADER_DEPTH, "{levels}");
+            assert_eq!(table_bytes(&table) == bytes, levels <= MAX_HEADER_DEPTH, "{levels}");
+            assert_eq!(kelda_format::Headers::new(&table.0).is_ok(), levels <= MAX_HEADER_DEPTH, "{levels}");
+        }
     }
-    let mut table = BytesMut::new();
-    table.put_u32(u32::try_from(bytes.len() + 1).unwrap());
-    table.put_u8(0);
-    table.put_slice(&bytes);
-    assert!(Table::get(&mut Reader::new(table.freeze())).is_err());
 }
 
 #[test]
