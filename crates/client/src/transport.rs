@@ -42,6 +42,7 @@ impl Transport {
     ///
     /// # Errors
     /// [`Error::Unsupported`] over another protocol.
+    #[cfg_attr(not(feature = "amqp"), expect(unused_variables, reason = "there is no other protocol"))]
     pub(crate) fn http(&self, what: &'static str) -> Result<&Http, Error> {
         match self {
             Transport::Http(http) => Ok(http),

@@ -34,8 +34,10 @@ pub(crate) struct Request {
     pub(crate) body: Bytes,
     pub(crate) expected: Option<u64>,
     /// Whether it is the first of its run and was not stored by an earlier try, so that it cannot be a repetition.
+    #[cfg_attr(not(feature = "amqp"), expect(dead_code, reason = "HTTP tells a repetition"))]
     pub(crate) is_new: bool,
     /// Counts the records at the front that are stored, where a batch may be stored in part.
+    #[cfg_attr(not(feature = "amqp"), expect(dead_code, reason = "over HTTP it is stored as a whole"))]
     pub(crate) stored: Arc<AtomicU32>,
 }
 

@@ -23,6 +23,7 @@ pub enum Over {
     /// Kelda over HTTP.
     Http,
     /// Kelda over AMQP.
+    #[cfg_attr(not(feature = "amqp"), expect(dead_code, reason = "it is not there"))]
     Kelda,
     /// RabbitMQ over AMQP.
     RabbitMq,
