@@ -23,6 +23,8 @@ struct Node {
     /// Where it serves HTTP and AMQP, also after it was started again.
     listen: String,
     amqp: String,
+    /// Where it tells its metrics; not the same after it was started again.
+    admin: String,
 }
 
 impl Node {
@@ -35,8 +37,8 @@ impl Node {
         };
         let directory = TempDir::new().unwrap();
         let free = "127.0.0.1:0";
-        let (child, listen, amqp) = serve(&binary, &directory, free, free);
-        Some(Node { binary, directory, child, listen, amqp })
+        let (child, listen, amqp, admin) = serve(&binary, &directory, free, free);
+        Some(Node { binary, directory, child, listen, amqp, admin })
     }
 
     /// Ends it with this signal, and starts it again on its ports.
@@ -44,7 +46,19 @@ impl Node {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
         self.child.wait().unwrap();
-        (self.child, ..) = serve(&self.binary, &self.directory, &self.listen, &self.amqp);
+        (self.child, .., self.admin) = serve(&self.binary, &self.directory, &self.listen, &self.amqp);
+    }
+
+    /// What a counter of its metrics stands at.
+    #[cfg(feature = "amqp")]
+    async fn counter(&self, name: &str) -> u64 {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let mut admin = tokio::net::TcpStream::connect(&self.admin).await.unwrap();
+        admin.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").await.unwrap();
+        let mut text = String::new();
+        admin.read_to_string(&mut text).await.unwrap();
+        let line = text.lines().find(|line| line.split(' ').next() == Some(name));
+        line.and_then(|line| line.split(' ').nth(1)?.parse().ok()).unwrap_or_else(|| panic!("{name}: {text}"))
     }
 
     fn url(&self, over: Over) -> String {
@@ -62,14 +76,14 @@ impl Drop for Node {
     }
 }
 
-/// Starts the program and waits until it is ready; gives where it serves HTTP and AMQP.
-fn serve(binary: &str, directory: &TempDir, listen: &str, amqp: &str) -> (Child, String, String) {
+/// Starts the program and waits until it is ready; gives where it serves HTTP, AMQP and metrics.
+fn serve(binary: &str, directory: &TempDir, listen: &str, amqp: &str) -> (Child, String, String, String) {
     let mut command = Command::new(binary);
     command.args([
         "serve",
         "--ready-json",
         "--admin-listen",
-        "off",
+        "127.0.0.1:0",
         "--listen",
         listen,
         "--amqp-listen",
@@ -82,7 +96,7 @@ fn serve(binary: &str, directory: &TempDir, listen: &str, amqp: &str) -> (Child,
     let ready: serde_json::Value =
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("ready line: {line:?}"));
     let address = |name: &str| ready[name].as_str().unwrap().to_owned();
-    (child, address("listen"), address("amqp_listen"))
+    (child, address("listen"), address("amqp_listen"), address("admin_listen"))
 }
 
 /// A node whose connections are cut on the way.
@@ -180,7 +194,15 @@ mod http {
 
 #[cfg(feature = "amqp")]
 mod amqp {
-    use super::{Over, World};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use futures::future::join_all;
+    use kelda_client::{Message, Text};
+    use tokio::sync::Semaphore;
+
+    use super::super::suite::{client, limits, until};
+    use super::{Node, Over, World};
 
     async fn world() -> Option<World> {
         super::behind_a_proxy(Over::Kelda).await
@@ -196,5 +218,45 @@ mod amqp {
     #[tokio::test]
     async fn records_that_are_trimmed_under_a_reader_are_a_gap() {
         super::trimmed_under_a_reader(Over::Kelda).await;
+    }
+
+    #[tokio::test]
+    async fn no_more_is_out_than_the_prefetch() {
+        let Some(node) = Node::start() else { return };
+        let world = World::behind_a_proxy(&node.url(Over::Kelda), Over::Kelda).await;
+        world.filled(30).await;
+        let gate = Arc::new(Semaphore::new(0));
+        let wait = Arc::clone(&gate);
+        let stream = world.kelda.stream::<String>(&world.stream).codec(Text).from_first().prefetch(4);
+        let reader = stream.consume(move |_: Message<String>| {
+            let wait = Arc::clone(&wait);
+            async move { wait.acquire().await.unwrap().forget() }
+        });
+        let reader = reader.await.unwrap();
+        for handled in 1..=30 {
+            gate.add_permits(1);
+            until("the next", || reader.handled() == handled).await;
+            let delivered = node.counter("kelda_amqp_delivered_total").await;
+            assert!(delivered <= handled + 4, "{delivered} delivered, {handled} of them handled");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_stored_of_a_batch_is_told() {
+        let Some(node) = Node::start() else { return };
+        let (http, amqp) = (client(&node.url(Over::Http)), client(&node.url(Over::Kelda)));
+        for idempotent in [true, false] {
+            let stream = format!("json-{idempotent}");
+            http.declare_stream(&stream, limits().content_type("application/json")).await.unwrap();
+            let producer = amqp.producer::<str>(&stream).codec(Text).idempotent(idempotent);
+            let producer = producer.linger(Duration::from_secs(1)).batch_records(3).open().await.unwrap();
+            let mut sent = Vec::new();
+            for body in ["1", "{", "2"] {
+                sent.push(producer.send(body).await.unwrap());
+            }
+            let told = join_all(sent).await;
+            assert!(told[0].is_ok(), "it is stored: {told:?}");
+            assert!(told[1].is_err() && told[2].is_err(), "{told:?}");
+        }
     }
 }

@@ -17,6 +17,7 @@ macro_rules! scenarios {
             messages::headers_keep_their_names_and_types,
             messages::the_content_type_is_known,
             positions::a_deleted_stream_ends_its_readers,
+            positions::a_replaced_stream_ends_its_readers,
             positions::a_stream_that_is_not_there_is_an_error_at_the_start,
             positions::each_start_is_where_it_says,
             producing::a_lost_connection_repeats_nothing,

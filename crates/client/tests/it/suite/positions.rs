@@ -1,10 +1,12 @@
 //! Where a reader begins.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use kelda_client::{Error, ReaderBuilder, Text};
+use kelda_client::{Error, Message, ReaderBuilder, ReaderEnd, Text};
+use tokio::sync::Semaphore;
 
-use super::{World, texts};
+use super::{Over, Seen, World, limits, texts, until};
 
 type Stream = ReaderBuilder<String, Text>;
 
@@ -51,11 +53,36 @@ pub async fn a_deleted_stream_ends_its_readers(world: World) {
     world.filled(3).await;
     let stream = world.kelda.stream::<String>(&world.stream).codec(Text).from_first();
     let reader = stream.consume(|_| async {}).await.unwrap();
-    super::until("all", || reader.handled() == 3).await;
+    until("all", || reader.handled() == 3).await;
     world.direct.delete(&world.stream).await.unwrap();
     let end = reader.join().await;
-    assert!(
-        matches!(&end, kelda_client::ReaderEnd::Error(error) if error.code() == Some("not-found")),
-        "{end}"
-    );
+    assert!(matches!(&end, ReaderEnd::Error(error) if error.code() == Some("not-found")), "{end}");
+}
+
+/// A stream that was deleted and made again is another one: its records are not given to readers of its predecessor.
+pub async fn a_replaced_stream_ends_its_readers(world: World) {
+    if world.over == Over::RabbitMq {
+        // Nothing tells one stream from the other.
+        return;
+    }
+    world.filled(3).await;
+    let (seen, gate) = (Seen::default(), Arc::new(Semaphore::new(0)));
+    let (handler, wait) = (seen.clone(), Arc::clone(&gate));
+    let stream = world.kelda.stream::<String>(&world.stream).codec(Text).from_first().prefetch(1);
+    let reader = stream.consume(move |message: Message<String>| {
+        let (handler, wait) = (handler.clone(), Arc::clone(&wait));
+        async move {
+            handler.add(message.payload());
+            wait.acquire().await.unwrap().forget();
+        }
+    });
+    let reader = reader.await.unwrap();
+    until("the first is at work", || seen.count() == 1).await;
+    world.direct.delete(&world.stream).await.unwrap();
+    world.direct.declare_stream(&world.stream, limits()).await.unwrap();
+    world.fill(0..5).await;
+    gate.add_permits(100);
+    let end = reader.join().await;
+    assert!(matches!(&end, ReaderEnd::Error(Error::StreamChanged { .. })), "{end}");
+    assert_eq!(seen.list(), ["0"]);
 }
