@@ -61,8 +61,8 @@ pub struct Held {
     pub bytes: u64,
     /// Deliveries that are acknowledged by the commit, with their tags.
     pub acknowledged: Vec<(u64, Delivered)>,
-    /// The first delivery that is refused by the commit.
-    pub refused: Option<Arc<Origin>>,
+    /// Where deliveries that are refused by the commit came from.
+    pub refused: Vec<Arc<Origin>>,
 }
 
 impl Incoming {

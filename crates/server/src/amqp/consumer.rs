@@ -37,6 +37,8 @@ pub struct Origin {
     pub turn: u64,
     /// The queue, as it is called over AMQP.
     pub queue: Short,
+    /// The stream behind it.
+    pub stream: StreamId,
 }
 
 /// One consumer.

@@ -6,6 +6,9 @@ use kelda_format::Value;
 
 use super::queue::arguments::{integer, type_name};
 
+/// From here on, numbers always have an exponent: 2^53.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// Bytes as a binary: text where all of it can be printed, numbers otherwise.
 pub fn binary(bytes: &[u8]) -> String {
     if bytes.is_empty() {
@@ -55,14 +58,42 @@ fn printed(bytes: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// The shortest digits that mean the number, with an exponent where that is shorter.
+fn float(value: f64) -> String {
+    let written = format!("{value:e}");
+    let Some((mantissa, exponent)) = written.split_once('e') else { return written };
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
+    let digits = mantissa.replace('.', "");
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let (length, point) = (i32::try_from(digits.len()).unwrap_or(i32::MAX), exponent + 1);
+    let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
+    // What an exponent takes: its mark, its digits, and the zero behind the point of a single digit.
+    let cost = i32::try_from(exponent.to_string().len()).unwrap_or(0) + if length == 1 { 3 } else { 2 };
+    let plain = match point {
+        ..=0 if point == 0 || 2 - point <= cost => format!("0.{}{digits}", zeros(-point)),
+        1.. if point < length => {
+            let (whole, rest) = digits.split_at(usize::try_from(point).unwrap_or(0));
+            format!("{whole}.{rest}")
+        }
+        1.. if point - length + 2 <= cost && value.abs() < EXACT => {
+            format!("{digits}{}.0", zeros(point - length))
+        }
+        _ => {
+            let (first, rest) = digits.split_at(1);
+            format!("{first}.{}e{exponent}", if rest.is_empty() { "0" } else { rest })
+        }
+    };
+    format!("{sign}{plain}")
+}
+
 /// A value with its marks.
 pub fn value(value: &Value) -> String {
     match value {
         Value::Text(text) | Value::ShortString(text) => binary(text.as_bytes()),
         Value::LongString(bytes) | Value::Bytes(bytes) => binary(bytes),
         Value::Bool(value) => value.to_string(),
-        Value::F32(value) => format!("{:?}", f64::from(*value)),
-        Value::F64(value) => format!("{value:?}"),
+        Value::F32(value) => float((*value).into()),
+        Value::F64(value) => float(*value),
         Value::Decimal { scale, value } => format!("{{{scale},{value}}}"),
         Value::Timestamp(seconds) => seconds.to_string(),
         Value::Void => "undefined".to_owned(),
@@ -142,6 +173,29 @@ mod tests {
             assert_eq!(value(&given), text);
         }
         assert_eq!(plain(&Value::Text("1h".to_owned())), "1h");
+    }
+
+    #[test]
+    fn numbers_have_an_exponent_where_that_is_shorter() {
+        for (number, text) in [
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (1.0, "1.0"),
+            (-1.5, "-1.5"),
+            (100.0, "100.0"),
+            (1_000.0, "1.0e3"),
+            (1_234.5, "1234.5"),
+            (1_200.0, "1.2e3"),
+            (123_000.0, "1.23e5"),
+            (0.1, "0.1"),
+            (0.0012, "0.0012"),
+            (0.0001, "0.0001"),
+            (0.00012, "1.2e-4"),
+            (9_007_199_254_740_992.0, "9.007199254740992e15"),
+            (1e100, "1.0e100"),
+        ] {
+            assert_eq!(float(number), text);
+        }
     }
 
     #[test]

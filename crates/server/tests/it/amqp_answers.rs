@@ -153,6 +153,8 @@ async fn an_exchange_and_its_bindings_are_told_what_is_wrong_with_them() {
             "ACCESS_REFUSED - deletion of system exchange 'amq.none' in vhost '/' not allowed",
         ),
         (&[exchange("", "direct", 1, &[])], 403, default),
+        (&[binding((50, 20), "none", "no", &[])], 404, "NOT_FOUND - no exchange 'no' in vhost '/'"),
+        (&[binding((40, 30), "none", "no", &[])], 404, "NOT_FOUND - no exchange 'no' in vhost '/'"),
         (&[binding((40, 40), "", "amq.direct", &[])], 403, default),
         (
             &[exchange(trace, "direct", 2, &[])],
@@ -303,6 +305,42 @@ async fn acknowledgements_in_a_transaction_wait_for_its_end() {
 }
 
 #[tokio::test]
+async fn what_came_of_a_queue_that_is_gone_may_be_refused() {
+    let node = TestNode::start().await;
+    let nack = |delivery, bits| (Args::default().number64(delivery).octet(bits), (60, 120));
+    let reject = |delivery| (Args::default().number64(delivery).octet(1), (60, 90));
+    for (made_again, in_transaction) in [(false, false), (true, false), (false, true)] {
+        let mut peer = Peer::open(&node).await;
+        peer.declare(1, "q", &[]).await;
+        peer.fill("q", &["0", "1", "2", "3"].map(|body| (body, &[][..]))).await;
+        peer.channel(2).await;
+        if in_transaction {
+            peer.say(2, (90, 10), &Args::default()).await;
+            assert_eq!(peer.next().await.numbers, (90, 11));
+        }
+        peer.prefetch(2, 4).await;
+        peer.read(2, "q", "c", &[]).await;
+        assert_eq!(peer.bodies(4).await.len(), 4);
+        peer.delete_queue("q").await;
+        assert_eq!(peer.next().await.numbers, (60, 30), "the consumer is cancelled");
+        if made_again {
+            peer.declare(1, "q", &[]).await;
+        }
+        for (args, numbers) in [reject(1), nack(2, 0), nack(4, 1)] {
+            peer.say(2, numbers, &args).await;
+        }
+        if in_transaction {
+            peer.say(2, (90, 20), &Args::default()).await;
+            assert_eq!(peer.next().await.numbers, (90, 21));
+        }
+        assert_eq!(peer.settle(2).await.numbers, (60, 11), "nothing was closed");
+        if made_again {
+            peer.delete_queue("q").await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn who_deletes_a_queue_is_answered_before_its_consumer_hears_of_it() {
     let node = TestNode::start().await;
     let mut peer = Peer::open(&node).await;
@@ -324,6 +362,7 @@ async fn frames_out_of_place_end_the_connection_with_words() {
     let start = announce("", "q", false, &[], 1);
     // What comes before the header of the message.
     let publish = start[..start.len() - 22].to_vec();
+    let weighty = frame(2, 1, &Args::default().number16(60).number16(7).number64(1).number16(0).0);
     let bad_name = |numbers| {
         let mut args = Args::default().number16(0).octet(1).octet(0xFF);
         args.0.extend([0; 5]);
@@ -348,9 +387,15 @@ async fn frames_out_of_place_end_the_connection_with_words() {
             nothing,
         ),
         (
-            [publish, header(50)].concat(),
+            [publish.clone(), header(50)].concat(),
             505,
             "UNEXPECTED_FRAME - expected content header for class 60, got one for class 50 instead",
+            (60, 40),
+        ),
+        (
+            [publish.clone(), weighty].concat(),
+            505,
+            "UNEXPECTED_FRAME - expected content header for class 60, got non content header frame instead",
             (60, 40),
         ),
         (bad_name((50, 10)), 501, "FRAME_ERROR - Malformed UTF-8 in shortstr", nothing),

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use kelda_format::StreamId;
+
 use super::*;
 
 fn confirming() -> Channel {
@@ -61,7 +63,7 @@ fn acknowledgements_take_what_they_cover_once() {
     let mut channel = Channel::new(1);
     for _ in 0..4 {
         let tag = channel.next_delivery();
-        let origin = Arc::new(Origin { tag: "c".into(), turn: tag, queue: "q".into() });
+        let origin = Arc::new(Origin { tag: "c".into(), turn: tag, queue: "q".into(), stream: StreamId(1) });
         let delivered = Delivered { origin, at: Duration::from_secs(tag) };
         channel.unacked.insert(tag, delivered);
     }
@@ -104,7 +106,7 @@ fn the_oldest_delivery_tells_whether_one_is_overdue() {
     assert!(!channel.is_overdue(Duration::MAX, limit));
     for at in [5, 7] {
         let tag = channel.next_delivery();
-        let origin = Arc::new(Origin { tag: "c".into(), turn: 1, queue: "q".into() });
+        let origin = Arc::new(Origin { tag: "c".into(), turn: 1, queue: "q".into(), stream: StreamId(1) });
         channel.unacked.insert(tag, Delivered { origin, at: Duration::from_secs(at) });
     }
     let overdue = |channel: &Channel, seconds| channel.is_overdue(Duration::from_secs(seconds), limit);

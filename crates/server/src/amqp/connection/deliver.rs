@@ -104,7 +104,7 @@ impl Session {
     /// Begins to deliver.
     pub(super) fn begin(&mut self, number: u16, begin: Begin) {
         let Begin { tag, queue, name, stream, next, filter, prefetch, nowait } = begin;
-        let origin = Arc::new(Origin { tag: tag.clone(), turn: self.take_turn(), queue });
+        let origin = Arc::new(Origin { tag: tag.clone(), turn: self.take_turn(), queue, stream });
         let (credit, page, busy) = (prefetch.into(), None, None);
         let consumer = Consumer { origin, name, stream, next, credit, filter, page, busy };
         let key: (u16, Short) = (number, tag.clone());

@@ -9,6 +9,7 @@ use super::operation::{self, Request};
 use super::session::{Commit, Ending, Session};
 use crate::amqp::channel::{Channel, Delivered, Held, Incoming, Mode};
 use crate::amqp::consumer::Origin;
+use crate::amqp::exchange::route;
 use crate::amqp::queue::{self, tag};
 use crate::amqp::reply::{self, Refusal};
 use crate::amqp::wire::{Method, Short};
@@ -136,9 +137,7 @@ impl Session {
                 for whole in held.messages {
                     self.send(number, whole)?;
                 }
-                if let Some(origin) = held.refused {
-                    return Err(self.kept_anyway(&origin));
-                }
+                self.kept_anyway(&held.refused)?;
                 self.credit(number, held.acknowledged.into_iter().map(|(_, delivered)| delivered));
                 self.committing = Some(Commit { number, turn, failed: false });
                 Ok(None)
@@ -209,20 +208,33 @@ impl Session {
     fn give_back(&mut self, number: u16, delivery: u64, multiple: bool) -> Answer {
         let channel = self.channel(number);
         let given = channel.take(delivery, multiple)?;
-        let Some((_, first)) = given.first_key_value() else { return Ok(None) };
-        let origin = Arc::clone(&first.origin);
-        if let Mode::Transaction(held) = &mut channel.mode {
-            held.refused.get_or_insert(origin);
-            held.acknowledged.extend(given);
-            return Ok(None);
+        let mut origins: Vec<Arc<Origin>> = Vec::new();
+        for delivered in given.values() {
+            if origins.iter().all(|origin| origin.turn != delivered.origin.turn) {
+                origins.push(Arc::clone(&delivered.origin));
+            }
         }
-        Err(self.kept_anyway(&origin))
+        match &mut channel.mode {
+            Mode::Transaction(held) => {
+                held.refused.extend(origins);
+                held.acknowledged.extend(given);
+            }
+            _ => self.kept_anyway(&origins)?,
+        }
+        Ok(None)
     }
 
-    /// What a stream delivered cannot be refused.
-    fn kept_anyway(&self, origin: &Origin) -> Refusal {
+    /// What a stream delivered cannot be refused, as long as it is there.
+    fn kept_anyway(&self, origins: &[Arc<Origin>]) -> Result<(), Refusal> {
+        let view = self.amqp.meta.view();
+        let is_there = |origin: &&Arc<Origin>| {
+            let found = route::queue(&view, self.vhost.bytes(), origin.queue.bytes());
+            found.is_some_and(|(_, stream)| stream == origin.stream)
+        };
+        let Some(origin) = origins.iter().find(is_there) else { return Ok(()) };
         let queue = queue::described(&origin.queue, &self.vhost);
-        reply::not_implemented(format!("basic.nack and basic.reject not supported by stream queues {queue}"))
+        let text = format!("basic.nack and basic.reject not supported by stream queues {queue}");
+        Err(reply::not_implemented(text))
     }
 
     /// What has to ask the service: one such method at a time.

@@ -101,6 +101,10 @@ impl Session {
                     );
                     return self.refuse(number, PUBLISH, &reply::unexpected_frame(text));
                 }
+                Err(Other::Weight) => {
+                    let refusal = misplaced(incoming);
+                    return self.refuse(number, PUBLISH, &refusal);
+                }
                 Err(Other::Malformed) => {
                     return self.refuse(
                         number,

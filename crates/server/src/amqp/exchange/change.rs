@@ -229,6 +229,8 @@ fn resolve(meta: &dyn Meta, vhost: &Short, binding: &Binding) -> Result<(Binding
         return Err(forbidden());
     }
     let view = meta.view();
+    let source =
+        find(&view, vhost.bytes(), binding.source.bytes()).ok_or_else(|| unknown(&binding.source, vhost))?;
     let destination = if binding.to_exchange {
         let found = find(&view, vhost.bytes(), binding.destination.bytes());
         Destination::Exchange(found.ok_or_else(|| unknown(&binding.destination, vhost))?.id)
@@ -237,8 +239,6 @@ fn resolve(meta: &dyn Meta, vhost: &Short, binding: &Binding) -> Result<(Binding
         let queue = crate::amqp::queue::described(&binding.destination, vhost);
         Destination::Queue(found.ok_or_else(|| reply::not_found(format!("no {queue}")))?.1)
     };
-    let source =
-        find(&view, vhost.bytes(), binding.source.bytes()).ok_or_else(|| unknown(&binding.source, vhost))?;
     if source.row.kind == ExchangeKind::Headers {
         matching::how(&binding.arguments)?;
     }

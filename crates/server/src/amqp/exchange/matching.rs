@@ -4,7 +4,7 @@
 
 use kelda_format::Value;
 
-use crate::amqp::queue::arguments::type_name;
+use crate::amqp::queue::arguments::{integer, type_name};
 use crate::amqp::reply::{self, Refusal};
 use crate::amqp::term;
 use crate::amqp::wire::Table;
@@ -90,12 +90,63 @@ pub fn headers(how: How, arguments: &Table, headers: &Table) -> bool {
     }
 }
 
-/// Numbers are equal whatever their widths.
+/// Whether two values are equal as RabbitMQ sees them, which compares numbers with numbers and bytes with bytes whatever their
+/// types; only what is inside of tables and arrays has to have the same types.
 fn equal(a: &Value, b: &Value) -> bool {
-    use crate::amqp::queue::arguments::integer;
-    match (integer(a), integer(b)) {
-        (Some(a), Some(b)) => a == b,
+    if let (Some(a), Some(b)) = (Number::of(a), Number::of(b)) {
+        return a.equals(b);
+    }
+    if let (Some(a), Some(b)) = (bytes(a), bytes(b)) {
+        return a == b;
+    }
+    let typed = |a: &Value, b: &Value| type_name(a) == type_name(b) && equal(a, b);
+    match (a, b) {
+        (Value::Table(a), Value::Table(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name && typed(&a.value, &b.value))
+        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| typed(a, b)),
+        (Value::Table(list), Value::Array(items)) | (Value::Array(items), Value::Table(list)) => {
+            list.is_empty() && items.is_empty()
+        }
         _ => a == b,
+    }
+}
+
+fn bytes(value: &Value) -> Option<&[u8]> {
+    match value {
+        Value::Text(text) | Value::ShortString(text) => Some(text.as_bytes()),
+        Value::LongString(bytes) | Value::Bytes(bytes) => Some(bytes),
+        _ => None,
+    }
+}
+
+/// The number that a value is.
+#[derive(Clone, Copy)]
+enum Number {
+    Whole(i128),
+    Float(f64),
+}
+
+impl Number {
+    fn of(value: &Value) -> Option<Number> {
+        match value {
+            Value::F32(value) => Some(Number::Float((*value).into())),
+            Value::F64(value) => Some(Number::Float(*value)),
+            Value::Timestamp(seconds) => Some(Number::Whole((*seconds).into())),
+            other => integer(other).map(Number::Whole),
+        }
+    }
+
+    #[allow(clippy::float_cmp, reason = "the same number is meant")]
+    fn equals(self, other: Number) -> bool {
+        match (self, other) {
+            (Number::Whole(a), Number::Whole(b)) => a == b,
+            (Number::Float(a), Number::Float(b)) => a == b,
+            // A cast of what is too large gives the largest number, which no header has.
+            (Number::Whole(a), Number::Float(b)) | (Number::Float(b), Number::Whole(a)) => {
+                b.fract() == 0.0 && b as i128 == a
+            }
+        }
     }
 }
 
@@ -130,6 +181,41 @@ mod tests {
             let found: Vec<&str> =
                 keys.into_iter().filter(|key| topic(pattern.as_bytes(), key.as_bytes())).collect();
             assert_eq!(found, fits, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn values_are_equal_whatever_their_types() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let raw = |text: &'static str| Value::Bytes(bytes::Bytes::from_static(text.as_bytes()));
+        let table = |value: Value| Value::Table(vec![Header::new("a", value)]);
+        let empty = || (Value::Table(Vec::new()), Value::Array(Vec::new()));
+        for (a, b) in [
+            (Value::I32(1), Value::I64(1)),
+            (Value::I32(1), Value::F64(1.0)),
+            (Value::F32(1.5), Value::F64(1.5)),
+            (Value::Timestamp(1), Value::F32(1.0)),
+            (Value::Timestamp(1), Value::U8(1)),
+            (Value::I8(0), Value::F64(-0.0)),
+            (text("1"), raw("1")),
+            empty(),
+            (table(Value::I32(1)), table(Value::I32(1))),
+            (Value::Array(vec![text("x")]), Value::Array(vec![text("x")])),
+        ] {
+            assert!(equal(&a, &b) && equal(&b, &a), "{a:?} {b:?}");
+        }
+        for (a, b) in [
+            (Value::I32(1), Value::F64(1.5)),
+            (Value::I64(i64::MAX), Value::F64(9_223_372_036_854_775_808.0)),
+            (Value::I32(1), text("1")),
+            (Value::I32(1), Value::Bool(true)),
+            (Value::F64(f64::NAN), Value::I32(0)),
+            (Value::Void, Value::Bool(false)),
+            (table(Value::I32(1)), table(Value::I64(1))),
+            (table(Value::I32(1)), Value::Array(vec![Value::I32(1)])),
+            (Value::Array(vec![text("x")]), Value::Array(vec![raw("x")])),
+        ] {
+            assert!(!equal(&a, &b) && !equal(&b, &a), "{a:?} {b:?}");
         }
     }
 

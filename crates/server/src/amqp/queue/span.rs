@@ -10,15 +10,17 @@ const UNITS: [(char, u64); 6] = [
     ('s', 1_000),
 ];
 
-/// Milliseconds of a span; nothing when it is none, or of no time.
+/// Milliseconds of a span; nothing when it is none, or of no time. One line end behind it is taken as RabbitMQ takes it.
 pub fn parse(text: &str) -> Option<u64> {
+    let text = text.strip_suffix('\n').unwrap_or(text);
     let unit = text.chars().last()?;
     let (_, ms) = UNITS.into_iter().find(|(letter, _)| *letter == unit)?;
     let digits = &text[..text.len() - 1];
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let count: u64 = digits.parse().ok()?;
+    // What is longer than any number is for ever.
+    let count: u64 = digits.parse().unwrap_or(u64::MAX);
     (count > 0).then(|| count.saturating_mul(ms))
 }
 

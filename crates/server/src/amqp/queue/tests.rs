@@ -50,12 +50,18 @@ fn arguments_are_kept_as_given_and_mean_a_retention() {
 #[test]
 fn spans_have_one_number_and_one_unit() {
     use super::span::{format, parse};
-    for (text, ms) in
-        [("1Y", 31_536_000_000), ("6M", 15_552_000_000), ("7D", 604_800_000), ("90m", 5_400_000)]
-    {
+    for (text, ms) in [
+        ("1Y", 31_536_000_000),
+        ("6M", 15_552_000_000),
+        ("7D", 604_800_000),
+        ("90m", 5_400_000),
+        ("1s\n", 1_000),
+    ] {
         assert_eq!(parse(text), Some(ms));
     }
-    for wrong in ["", "h", "10", "0s", "1.5h", "1 h", "1H", "1d", "1h30m", "-1h", "1ä"] {
+    assert_eq!(parse(&format!("1{}Y", "0".repeat(30))), Some(u64::MAX));
+    for wrong in ["", "h", "\n", "1s\n\n", "1\n", "10", "0s", "1.5h", "1 h", "1H", "1d", "1h30m", "-1h", "1ä"]
+    {
         assert_eq!(parse(wrong), None, "{wrong}");
     }
     for (ms, text) in [(86_400_000, "1D"), (5_400_000, "90m"), (1_500, "2s"), (1, "1s")] {

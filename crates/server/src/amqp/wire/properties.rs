@@ -15,6 +15,8 @@ pub const BASIC: u16 = 60;
 pub enum Other {
     /// It is of another class.
     Class(u16),
+    /// Its weight is not 0, as that of every content header is.
+    Weight,
     /// It cannot be decoded.
     Malformed,
 }
@@ -37,12 +39,15 @@ macro_rules! properties {
             /// Reads a content header: the size of the body and the properties.
             pub fn get(payload: Bytes) -> Result<(u64, Properties), Other> {
                 let mut from = Reader::new(payload);
-                let (class, _weight) = (u16::get(&mut from)?, u16::get(&mut from)?);
+                let (class, weight) = (u16::get(&mut from)?, u16::get(&mut from)?);
                 let size = u64::get(&mut from)?;
                 let flags = u16::get(&mut from)?;
                 // The last bit would announce more flags, for which there are no properties.
                 if class != BASIC {
                     return Err(Other::Class(class));
+                }
+                if weight != 0 {
+                    return Err(Other::Weight);
                 }
                 if flags & 1 == 1 {
                     return Err(Other::Malformed);
