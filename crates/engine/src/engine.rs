@@ -291,19 +291,21 @@ async fn supervise(shared: Arc<Shared>, started: oneshot::Sender<Result<Engine, 
     }
     loop {
         let running = inner.current.load_full();
-        tokio::select! {
+        let why = tokio::select! {
             biased;
             _ = stopping.wait_for(|stopping| *stopping) => return,
-            () = running.session.until_ended() => {}
-            () = until_fenced(&shared, &running.session) => running.session.end("fenced"),
-            worker = running.until_a_worker_stops() => {
-                running.session.end(&format!("the worker {worker} stopped"));
-            }
-        }
-        running.streams.end_all();
+            () = running.session.until_ended() => None,
+            () = until_fenced(&shared, &running.session) => Some("fenced".to_owned()),
+            worker = running.until_a_worker_stops() => Some(format!("the worker {worker} stopped")),
+        };
+        // A clean close stops the workers as well, and may have begun after the first of these was looked at.
         if *stopping.borrow() {
             return;
         }
+        if let Some(why) = why {
+            running.session.end(&why);
+        }
+        running.streams.end_all();
         let reason = running.session.ended().unwrap_or_default();
         shared.health.set(Health::Recovering { segments_left: 0, bytes_left: 0 });
         // Nothing may write to the WAL while it is read.
