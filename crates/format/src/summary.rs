@@ -3,6 +3,8 @@
 //! Owns what the value of a record is, the short hashes that a summary keeps of values, and the question that a filter asks.
 //! Guarantees that a summary never denies what is there; it may say yes to what is not. Never replaces a look at the records.
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 use memchr::memmem::Finder;
 
@@ -29,7 +31,8 @@ pub fn value(headers: &Headers) -> Option<Bytes> {
 
 /// Most streams know no filters: their metadata is looked through as bytes.
 fn may_have_values(block: &Block) -> bool {
-    Finder::new(VALUE_HEADER).find(block.meta()).is_some()
+    static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(VALUE_HEADER));
+    NAME.find(block.meta()).is_some()
 }
 
 /// Bytes of the longest head of a summary, and of the longest difference between two hashes.
